@@ -136,7 +136,7 @@ export async function showOrganization<Deps extends object>(
 ${activity}${renderFacts([
   ["Organization", html`<code>${id}</code>`],
   ["Brands", named.length === 0 ? sayEmpty(site, "None yet.", createBrand, id) : html`${named}`],
-  ["Time zone of the portal", organization.timeZone],
+  ["Time zone of its pages", organization.timeZone],
 ])}
 <p class="actions"><a href="${path}/calls">Last calls</a></p>
 ${linkActions(site, ["organizations", id], ...ACTS_ON_ORGANIZATION)}

@@ -1,5 +1,10 @@
+import type pg from "pg";
+import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
+import { findVoucherFace } from "../core/catalog/db/brand-faces.ts";
 import { eventsPageQuery, type PublicChain, type PublicEvent } from "../core/chain/api/events.ts";
 import { readPublicChain } from "../core/chain/read-chain.ts";
+import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
+import { AppError } from "../platform/api/errors.ts";
 import { type DepsOf, validate } from "../platform/http/endpoint.ts";
 import type { Visitor } from "../platform/http/middleware/caller-signal.ts";
 import { ASSETS } from "./assets.ts";
@@ -15,6 +20,17 @@ export const EXPERTS = "/history";
 /** The path of a voucher's page, and of its JSON. */
 export const historyPath = ({ basePath }: { basePath: string }, { entityType, entityId }: PublicChain): string =>
   `${basePath}/integrity/events/${encodeURIComponent(entityType)}/${encodeURIComponent(entityId)}`;
+
+/** Reads what the pages of a voucher show beside its chain. @throws AppError `entity_not_found`, `overloaded`. */
+export async function readFace(
+  deps: Confirming & { pool: pg.Pool; publicReads: Bulkhead<"visitor"> },
+  visitor: Requester<"visitor">,
+  voucherId: string,
+) {
+  const face = await readConfirmed(deps, () => deps.publicReads(visitor, () => findVoucherFace(deps.pool, voucherId)));
+  if (face === null) throw new AppError("entity_not_found");
+  return face;
+}
 
 /** What a wing adds to a history's page. */
 interface ChainNotes {
@@ -55,7 +71,7 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
   visitor: Visitor,
   { entityType, entityId }: { entityType: string; entityId: string },
   query: unknown,
-  locale: Locale,
+  ofReader: Locale,
 ): Promise<Html> {
   const { after, limit } = validate(eventsPageQuery, query);
   // Also reads the event before the page, because the page's first event is linked to it.
@@ -65,6 +81,8 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
     limit: limit + overlap,
   });
   const before = chain.events[0]?.sequence === after ? (chain.events.shift() ?? null) : null;
+  const { timeZone } = await readFace(deps, visitor, chain.entityId);
+  const locale = ofReader.in(timeZone);
   const { baseUrl } = deps.config;
   const excerpt = { chain, path: historyPath(deps.config, chain), after, limit, locale };
   const notes: ChainNotes[] = [];
@@ -79,7 +97,8 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
     main: html`<h1>${t("chain.heading")}</h1>
 ${chain.sandbox ? renderSandboxNotice(locale) : null}
 <p class="entity"><span class="label">${t("chain.voucher")}</span> \
-<code id="entity-id" class="copied" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
+<code id="entity-id" class="copied" data-entity-type="${chain.entityType}" data-time-zone="${timeZone}">\
+${chain.entityId}</code></p>
 <p><a href="${excerpt.path}">${t("chain.forPeople")}</a></p>
 ${renderScriptTexts(locale)}${renderVerdict(excerpt)}
 <noscript><p class="notice">${t("chain.noScript")}</p></noscript>
@@ -94,16 +113,7 @@ ${
 }
 ${renderPaging(excerpt)}
 </section>
-<section id="payload-check" aria-labelledby="payload-heading" hidden>
-<h2 id="payload-heading">${t("chain.payloadHeading")}</h2>
-<p>${t("chain.payloadAbout")}</p>
-<form id="payload-form">
-<label for="payload">${t("chain.payloadLabel")}</label>
-<textarea id="payload" rows="5" spellcheck="false" autocomplete="off" autocapitalize="off"></textarea>
-<button type="submit">${t("chain.payloadButton")}</button>
-</form>
-<div id="payload-result" role="status"></div>
-</section>
+${renderPayloadForm(locale)}
 ${notes.map(({ section }) => section)}
 <details class="experts fine"><summary>${t("frame.experts")}</summary>
 <h2 id="meaning">${t("chain.meaning")}</h2>
@@ -116,9 +126,21 @@ ${notes.map(({ meaning }) => meaning)}
   });
 }
 
+/** The form for the text of one entry, which the script handles. */
+const renderPayloadForm = ({ t }: Locale) => html`<section id="payload-check" aria-labelledby="payload-heading" hidden>
+<h2 id="payload-heading">${t("chain.payloadHeading")}</h2>
+<p>${t("chain.payloadAbout")}</p>
+<form id="payload-form">
+<label for="payload">${t("chain.payloadLabel")}</label>
+<textarea id="payload" rows="5" spellcheck="false" autocomplete="off" autocapitalize="off"></textarea>
+<button type="submit">${t("chain.payloadButton")}</button>
+</form>
+<div id="payload-result" role="status"></div>
+</section>`;
+
 /**
- * The page's first sentence: the last event and its time in UTC, or the range of entries if the page shows only a part.
- * The script adds the local time, and whether the chain is intact.
+ * The page's first sentence: the last event and its time in the organization's time zone, or the range of entries if
+ * the page shows only a part. The script adds the reader's time, and whether the chain is intact.
  */
 function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Html | null {
   const last = chain.events.at(-1);

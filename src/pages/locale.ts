@@ -10,7 +10,7 @@ import {
 } from "../platform/api/sentences.ts";
 import { languageOf } from "../platform/http/middleware/reader-language.ts";
 import { Html, html } from "./html.ts";
-import { DATE_LOCALES, formatsOf, type MINUTES, renderTime } from "./time.ts";
+import { DATE_LOCALES, formatsOf, type MINUTES, renderEnd, renderTime, type TimeForm } from "./time.ts";
 
 type MarkupValue = string | number | Html;
 
@@ -25,10 +25,14 @@ export interface Locale {
   count: Intl.NumberFormat;
   /** The name of the zone of moments and days. */
   timeZone: string;
-  /** A moment in the zone, to the second or to the minute. If the zone is not UTC, the time in UTC is added. */
+  /** The same language and formats, with moments in another time zone. */
+  in(timeZone: string): Locale;
+  /** A moment in the zone, to the second or to the minute. */
   time(at: string | Date, precision?: typeof MINUTES): Html;
   /** The same without the date, for lists of one day. */
   timeOfDay(at: string | Date): Html;
+  /** The end of a validity, whose first invalid moment is given: the last day, or the minute. */
+  end(at: Date): Html;
   /** A moment as a wall clock in the zone shows it: `YYYY-MM-DD hh:mm:ss`. */
   wallClock(at: Date): string;
   /** A calendar day, `YYYY-MM-DD`: for a table (`day`), a sentence (`date`) or an axis (`tick`). */
@@ -46,7 +50,9 @@ function markupIn(t: Translate): Locale["markup"] {
   };
 }
 
-function makeLocale(language: Language, tag = DATE_LOCALES[language], timeZone = "UTC"): Locale {
+function makeLocale(language: Language, form: Partial<TimeForm> = {}): Locale {
+  const { tag, timeZone } = { tag: DATE_LOCALES[language], timeZone: "UTC", ...form };
+  const shown = { ...form, tag, timeZone };
   const numbers = tag === DATE_LOCALES.en ? "en-US" : tag;
   // A calendar day is the same day everywhere, so the zone does not matter.
   const calendar = { tag, timeZone: "UTC" };
@@ -57,9 +63,11 @@ function makeLocale(language: Language, tag = DATE_LOCALES[language], timeZone =
     usd: new Intl.NumberFormat(numbers, { style: "currency", currency: "USD" }),
     count: new Intl.NumberFormat(numbers),
     timeZone,
-    time: (at, precision) => renderTime(at, precision, { tag, timeZone }),
-    timeOfDay: (at) => renderTime(at, undefined, { tag, timeZone }, false),
-    wallClock: (at) => formatsOf({ tag, timeZone }).wall.format(at),
+    in: (zone) => makeLocale(language, { ...shown, timeZone: zone }),
+    time: (at, precision) => renderTime(at, precision, shown),
+    timeOfDay: (at) => renderTime(at, undefined, shown, false),
+    end: (at) => renderEnd(at, shown),
+    wallClock: (at) => formatsOf(shown).wall.format(at),
     day: (day, form = "day") => formatsOf(calendar)[form].format(new Date(day)),
     month: (month) => formatsOf(calendar).month.format(new Date(`${month}-01`)),
   };
@@ -72,9 +80,6 @@ export function localeIn(language: Language): Locale {
   return LOCALES.get(language) as Locale;
 }
 
-/** The locale of English pages with times in a time zone. */
-export const englishIn = (timeZone: string): Locale => makeLocale("en", DATE_LOCALES.en, timeZone);
-
 /** The locale of pages for developers and operators. */
 export const ENGLISH = localeIn("en");
 
@@ -83,10 +88,14 @@ export function localeOf(response: Response): Locale {
   return localeIn(languageOf(response));
 }
 
-/** The locale of the page that this response sends, with the formats of the reader's country, in a time zone. */
+/**
+ * The locale of the page that this response sends, with the formats of the reader's country, in a time zone. The time
+ * in UTC stands beside each moment.
+ */
 export function localeForReader(response: Response, timeZone: string): Locale {
   const language = languageOf(response);
-  return makeLocale(language, response.locals.localeTag, timeZone);
+  const { localeTag: tag = DATE_LOCALES[language] } = response.locals;
+  return makeLocale(language, { tag, timeZone, withUtc: true });
 }
 
 /** The sentences of a page's scripts as JSON. If `part` is given, only those of this script. */

@@ -19,6 +19,8 @@ export type Precision = typeof SECONDS | typeof MINUTES;
 export interface TimeForm {
   tag: string;
   timeZone: string;
+  /** Whether a moment's time in UTC is added. */
+  withUtc?: boolean;
 }
 
 function makeFormats({ tag, timeZone }: TimeForm) {
@@ -59,8 +61,8 @@ export function formatsOf(form: TimeForm): ReturnType<typeof makeFormats> {
 }
 
 /**
- * A moment, to the second by default. If the zone is not UTC, the time in UTC is added. Scripts read the exact time
- * from the attribute `datetime`. With `dated` false, the date is left out.
+ * A moment, to the second by default, with the name of the zone. Scripts read the exact time from the attribute
+ * `datetime`. With `dated` false, the date is left out.
  */
 export function renderTime(at: string | Date, precision: Precision = SECONDS, form = UTC, dated = true): Html {
   const moment = new Date(at);
@@ -69,7 +71,7 @@ export function renderTime(at: string | Date, precision: Precision = SECONDS, fo
   const clock = `${formats[precision].format(moment)} ${zone}`;
   const shown = dated ? `${formats.date.format(moment)}, ${clock}` : clock;
   const time = html`<time datetime="${moment.toISOString()}">${shown}</time>`;
-  return form.timeZone === UTC.timeZone ? time : html`${time} ${besideIt(moment, precision, form)}`;
+  return form.withUtc && form.timeZone !== UTC.timeZone ? html`${time} ${besideIt(moment, precision, form)}` : time;
 }
 
 /** A moment in UTC. Includes the day if the form's zone has a different day at that moment. */
@@ -80,13 +82,28 @@ function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
   return html`<span class="local">(${shown})</span>`;
 }
 
+/** The clock's time from which an end counts as the end of its day. */
+const DAY_ENDS_AT = "23:58";
+
 /**
- * The end of a validity, in UTC. If it is within the last minutes of a day, only the day. Otherwise the day and the
- * time.
+ * The end of a validity, whose first invalid moment is `end`. An end of a day shows the last valid day, others the
+ * minute. 17:59:59.999 and 18:00 are the same end.
  */
-export function renderEnd(end: Date): Html {
-  const last = new Date(end.getTime() - 1);
-  const { date, short } = formatsOf(UTC);
-  if (short.format(last) < "23:58") return renderTime(end, MINUTES);
-  return html`<time datetime="${end.toISOString()}">${date.format(last)}</time>`;
+export function renderEnd(end: Date, form = UTC): Html {
+  const day = findLastDay(new Date(end.getTime() - 1), form);
+  const untilMs = Math.floor((end.getTime() + 1_000) / 60_000) * 60_000;
+  if (day === null) return renderTime(new Date(untilMs), MINUTES, form);
+  const shown = formatsOf({ ...form, timeZone: UTC.timeZone }).date.format(new Date(day));
+  return html`<time datetime="${end.toISOString()}">${shown}</time>`;
+}
+
+/**
+ * The day that ends with this moment, or null. A date that an issuer gives without a time ends in UTC. East of it, this
+ * date is shown too, although the voucher is valid for some hours more.
+ */
+function findLastDay(last: Date, form: TimeForm): string | null {
+  const [own, utc] = [form, UTC].map((each) => formatsOf(each).wall.format(last).split(" ")) as [string[], string[]];
+  const [[day = "", clock = ""], [utcDay = "", utcClock = ""]] = [own, utc];
+  if (clock >= DAY_ENDS_AT) return day;
+  return utcClock >= DAY_ENDS_AT && utcDay < day ? utcDay : null;
 }

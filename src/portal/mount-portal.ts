@@ -14,7 +14,7 @@ import { readStatement, readStatementFile } from "../core/redeem/read-statement.
 import { offerPage, renderErrorPage } from "../pages/error-page.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
-import { ENGLISH, englishIn, localeForReader, localeIn } from "../pages/locale.ts";
+import { ENGLISH, localeForReader, localeIn } from "../pages/locale.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError, missingFields } from "../platform/api/errors.ts";
 import { problem } from "../platform/api/problems.ts";
@@ -192,7 +192,7 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
     const caller = callerOf(response);
     if (from === undefined || to === undefined) throw missingFields({ from, to });
     const { until, pages } = readAllRedemptions(deps, caller, { from, to }, await deps.completeUntil(caller));
-    const zone = englishIn((await organizationOf(deps, caller))?.timeZone ?? "UTC");
+    const zone = ENGLISH.in((await organizationOf(deps, caller))?.timeZone ?? "UTC");
     const month = monthOf(from, zone);
     const isMonth = [from, to].every(
       (at, later) => at.getTime() === startOfMonth(addMonths(month, later), zone).getTime(),

@@ -3,7 +3,6 @@ import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderFacts, renderStatus, renderTable } from "../pages/operator-frame.ts";
 import { renderEvent, renderLife } from "../pages/render-history.ts";
-import { MINUTES } from "../pages/time.ts";
 import { layOutForPortal, orderPath, type PortalCaller, renderKey } from "./portal-frame.ts";
 
 interface Order {
@@ -55,7 +54,7 @@ ${renderTable(
   found.map(({ status, productName, validUntil, externalRef }) => [
     renderStatus(status, t(`portal.statuses.${status}`)),
     html`<bdi>${productName}</bdi>`,
-    locale.time(validUntil, MINUTES),
+    locale.end(new Date(validUntil)),
     externalRef ? html`<a href="${orderPath(site, externalRef)}"><bdi>${externalRef}</bdi></a>` : t("portal.noOrder"),
   ]),
   t("portal.noReference"),

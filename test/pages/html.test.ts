@@ -2,6 +2,7 @@ import { encode } from "uqr";
 import { expect, it } from "vitest";
 import { renderColours } from "../../src/pages/brand-files.ts";
 import { html } from "../../src/pages/html.ts";
+import { localeIn } from "../../src/pages/locale.ts";
 import { qrCode } from "../../src/pages/qr-code.ts";
 
 it("the page template escapes any text in content and attributes", () => {
@@ -42,4 +43,19 @@ it("text on the colour of a brand has a contrast of at least 4.5, whatever the c
     const contrast = text === "ffffff" ? 1.05 / (luminance + 0.05) : (luminance + 0.05) / 0.05;
     expect(contrast, colour).toBeGreaterThan(4.5);
   }
+});
+
+it.each([
+  ["Europe/Berlin", "2026-12-31T23:00:00.000Z", "31 December 2026"],
+  ["Europe/Berlin", "2026-12-31T22:59:59.999Z", "31 December 2026"],
+  ["Europe/Berlin", "2026-12-31T17:00:00.000Z", "31 December 2026, 18:00 CET"],
+  ["Europe/Berlin", "2026-12-31T16:59:59.999Z", "31 December 2026, 18:00 CET"],
+  ["Europe/Berlin", "2026-12-31T16:59:30.000Z", "31 December 2026, 17:59 CET"],
+  // The date 2026-12-31 without a time ends in UTC.
+  ["UTC", "2026-12-31T23:59:59.999Z", "31 December 2026"],
+  ["Europe/Berlin", "2026-12-31T23:59:59.999Z", "31 December 2026"],
+  ["America/New_York", "2026-12-31T23:59:59.999Z", "31 December 2026, 19:00 GMT-5"],
+])("in %s the first invalid moment %s is shown as an end of %s", (timeZone, end, shown) => {
+  const { markup } = localeIn("en").in(timeZone).end(new Date(end));
+  expect(markup.replaceAll(/<[^>]+>/g, "")).toBe(shown);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { englishIn } from "../../src/pages/locale.ts";
+import { ENGLISH } from "../../src/pages/locale.ts";
 import { dayOf, daysBetween, startOfDay } from "../../src/portal/calendar.ts";
 
 it.each([
@@ -15,7 +15,7 @@ it.each([
   ["Asia/Beirut", "2026-03-29", "2026-03-28T22:00:00.000Z"],
   ["Asia/Beirut", "2026-10-25", "2026-10-24T22:00:00.000Z"],
 ])("in %s the day %s begins at %s", (timeZone, day, start) => {
-  const zone = englishIn(timeZone);
+  const zone = ENGLISH.in(timeZone);
   const found = startOfDay(day, zone);
   expect(found.toISOString()).toBe(start);
   expect([dayOf(found, zone), dayOf(new Date(found.getTime() - 1), zone) < day]).toEqual([day, true]);

@@ -36,5 +36,5 @@ export const changeOrganization = act({
     });
     return { id, timeZone };
   },
-  said: ({ id, timeZone }) => `The portal of ${id} now has the time zone ${timeZone}.`,
+  said: ({ id, timeZone }) => `The pages for people of ${id} now have the time zone ${timeZone}.`,
 });

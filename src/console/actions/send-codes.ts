@@ -4,9 +4,9 @@ import type { IssuedVoucher } from "../../acts/issue-batch.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { ASSETS } from "../../pages/assets.ts";
 import { Html, html } from "../../pages/html.ts";
+import { ENGLISH, type Locale } from "../../pages/locale.ts";
 import { layOutForOperators, renderTrail, USD } from "../../pages/operator-frame.ts";
 import { qrCode } from "../../pages/qr-code.ts";
-import { renderEnd } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { nextPiece } from "../../platform/batching/fair-slots.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
@@ -118,19 +118,24 @@ type Label = Pick<IssuedVoucher, "code" | "serial">;
 
 /** Renders the sheets, a few labels in each turn of the event loop. */
 async function* renderSheets(lineage: Lineage, labels: readonly Label[]): AsyncGenerator<string> {
+  const locale = ENGLISH.in(lineage.timeZone);
   for (let at = 0; at < labels.length; at += PIECE) {
     await nextPiece();
     const next = Math.min(at + PIECE, labels.length);
-    const shown = labels.slice(at, next).map((label) => renderLabel(lineage, label));
+    const shown = labels.slice(at, next).map((label) => renderLabel(lineage, label, locale));
     const [begins, ends] = [at % SHEET === 0, next % SHEET === 0 || next === labels.length];
     yield html`${begins ? SHEET_HEAD : null}${shown}${ends ? SHEET_TAIL : null}`.markup;
   }
 }
 
-function renderLabel({ brandName, productName, priceUsd, validUntil }: Lineage, { code, serial }: Label): Html {
+function renderLabel(
+  { brandName, productName, priceUsd, validUntil }: Lineage,
+  { code, serial }: Label,
+  locale: Locale,
+): Html {
   return html`<div class="voucher">${qrCode(code)}<p><bdi>${productName}</bdi>, <bdi>${brandName}</bdi></p>\
 <p>${USD.format(priceUsd ?? 0)}</p>
-<p><code>${code}</code></p><p>Valid until ${renderEnd(validUntil as Date)}</p><p>No. ${serial}</p></div>\n`;
+<p><code>${code}</code></p><p>Valid until ${locale.end(validUntil as Date)}</p><p>No. ${serial}</p></div>\n`;
 }
 
 const CORNERS = Array.from(

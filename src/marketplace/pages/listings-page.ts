@@ -1,7 +1,6 @@
 import { type Html, html } from "../../pages/html.ts";
 import { layOut, type Site } from "../../pages/layout.ts";
 import type { Locale } from "../../pages/locale.ts";
-import { MINUTES } from "../../pages/time.ts";
 import { type DepsOf, validate } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
 import { type ListingResponse, listingsQuery } from "../api/listings.ts";
@@ -36,7 +35,7 @@ ${nextCursor === null ? null : html`<p><a rel="next" href="${next}">${t("marketp
   });
 }
 
-function renderListing(listing: ListingResponse, { t, markup, usd, time }: Locale): Html {
+function renderListing(listing: ListingResponse, { t, markup, usd, end }: Locale): Html {
   const { priceUsd, retailPriceUsd, benefitMonths, available, availableMore } = listing;
   const insteadOf =
     priceUsd < retailPriceUsd ? ` ${t("marketplace.listings.insteadOf", { price: usd.format(retailPriceUsd) })}` : "";
@@ -52,6 +51,6 @@ function renderListing(listing: ListingResponse, { t, markup, usd, time }: Local
   const supply = availableMore ? "marketplace.listings.moreAvailable" : "marketplace.listings.available";
   return html`<li><h2>${markup("frame.from", { product, brand })}</h2>
 <p><strong>${usd.format(priceUsd)}</strong>${insteadOf}${lasting}${badge}</p>
-<p>${markup(supply, { count: available, until: time(listing.validUntil, MINUTES) })}</p></li>
+<p>${markup(supply, { count: available, until: end(new Date(listing.validUntil)) })}</p></li>
 `;
 }

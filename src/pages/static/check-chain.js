@@ -74,24 +74,29 @@ function describeLinks(first, sealedCount) {
   return say("chain.linksRange", { first, last: first + sealedCount - 1 });
 }
 
-const isLocalTimeUtc = (moment) => moment.getTimezoneOffset() === 0;
+/** Whether the reader's clock shows the same time as the page, which uses the time zone of the organization. */
+function isPageTime(moment) {
+  const { timeZone } = document.querySelector("#entity-id").dataset;
+  const [shown, local] = [timeZone, undefined].map((zone) => moment.toLocaleString("en", { timeZone: zone }));
+  return shown === local;
+}
 
-/** Replaces a time in UTC by the reader's local time. */
+/** Replaces a time by the reader's local time. */
 function showLocalTime(time) {
   if (time === null) return;
   const moment = new Date(time.dateTime);
-  if (isLocalTimeUtc(moment)) return;
+  if (isPageTime(moment)) return;
   const date = new Intl.DateTimeFormat(undefined, { dateStyle: "long" });
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
   time.textContent = say("chain.yourTime", { date: date.format(moment), clock: clock.format(moment) });
 }
 
-/** Adds the reader's local time to each UTC time of the table, unless they are equal. */
+/** Adds the reader's local time to each time of the table, unless they are equal. */
 function showLocalTimes() {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
   for (const time of document.querySelectorAll("table.chain time")) {
     const moment = new Date(time.dateTime);
-    if (!isLocalTimeUtc(moment))
+    if (!isPageTime(moment))
       time.after(" · ", make("span", "local", say("chain.localTime", { time: format.format(moment) })));
   }
 }

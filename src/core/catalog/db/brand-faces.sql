@@ -15,12 +15,14 @@ INSERT INTO brand_logos (brand_id, name, content) VALUES ($1::text, $2::text, $3
     ON CONFLICT (brand_id) DO UPDATE SET name = excluded.name, content = excluded.content;
 
 -- name: find_voucher_face(voucher_id)
--- What the public page of a voucher shows, at the database's time.
+-- What the public page of a voucher shows, at the database's time. Times are shown in the organization's time zone.
 SELECT v.status, voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil", voucher_suspended(v.suspension, b.suspended_at) AS suspended,
-       clock_timestamp() AS now, p.name AS "productName", br.name AS brand, br.colour, l.name AS logo
+       clock_timestamp() AS now, b.retail_price_usd AS "retailPriceUsd", b.benefit_months AS "benefitMonths", p.name AS "productName",
+       br.name AS brand, br.colour, l.name AS logo, o.time_zone AS "timeZone"
   FROM vouchers AS v
   JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
   JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  JOIN organizations AS o ON o.id = ANY (ARRAY[br.organization_id])
   LEFT JOIN brand_logos AS l ON l.brand_id = ANY (ARRAY[br.id])
  WHERE v.id = $1::text;

@@ -1,4 +1,14 @@
-import { boolean, bytea, orNull, type Row, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import {
+  boolean,
+  bytea,
+  integer,
+  numeric,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../../platform/db/columns.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { StoredStatus } from "../../voucher/voucher.ts";
 
@@ -25,7 +35,10 @@ export const findVoucherFace = sql.row(
     validUntil: timestamptz,
     suspended: boolean,
     now: timestamptz,
+    retailPriceUsd: numeric,
+    benefitMonths: integer,
     productName: text,
+    timeZone: text,
   },
   { voucherId: text },
 );

@@ -2,7 +2,7 @@
 INSERT INTO organizations (id, name, sandbox) VALUES ($1::text, $2::text, $3::boolean);
 
 -- name: find_organization(id)
--- An organization's name, whether it is a sandbox, and the time zone of its portal.
+-- An organization's name, whether it is a sandbox, and the time zone of its pages.
 SELECT o.name, o.sandbox, o.time_zone AS "timeZone" FROM organizations AS o WHERE o.id = $1::text;
 
 -- name: update_time_zone(id, time_zone)
@@ -102,7 +102,7 @@ SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_ti
 
 -- name: find_lineage(id)
 -- The entity with an id, and the entities above it: a voucher's batch, product, brand and organization.
-SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id AS "brandId", br.name AS "brandName", p.id AS "productId",
+SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, o.time_zone AS "timeZone", br.id AS "brandId", br.name AS "brandName", p.id AS "productId",
        p.name AS "productName", b.id AS "batchId", b.voucher_count AS "voucherCount", b.valid_until AS "validUntil", b.price_usd AS "priceUsd",
        v.id AS "voucherId", v.code, c.id AS "contractId", c.user_id AS "userId",
        CASE WHEN c.status = 'Active' AND c.ends_at <= clock_timestamp() THEN 'Ended' ELSE c.status END AS "contractStatus",

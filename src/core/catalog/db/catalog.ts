@@ -90,6 +90,7 @@ const LINEAGE = {
   organizationId: text,
   organizationName: text,
   sandbox: boolean,
+  timeZone: text,
   brandId: orNull(text),
   brandName: orNull(text),
   productId: orNull(text),

@@ -32,10 +32,12 @@ SELECT $1::text, c.id, p.id, p.brand_id
 -- name: find_linked_product(code)
 -- The product of a referral link, with the status and end of the link's contract.
 SELECT c.status, c.ends_at AS "endsAt", p.id AS "productId", p.name AS "productName",
-       p.key AS "productKey", br.name AS brand, br.colour, lo.name AS logo, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd", p.benefit_months AS "benefitMonths"
+       p.key AS "productKey", br.name AS brand, br.colour, lo.name AS logo, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd", p.benefit_months AS "benefitMonths",
+       o.time_zone AS "timeZone"
   FROM referral_links AS l
   JOIN referrer_contracts AS c ON c.id = ANY (ARRAY[l.contract_id])
   JOIN products AS p ON p.id = ANY (ARRAY[l.product_id])
   JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  JOIN organizations AS o ON o.id = ANY (ARRAY[br.organization_id])
   LEFT JOIN brand_logos AS lo ON lo.brand_id = ANY (ARRAY[br.id])
  WHERE l.code = $1::text;

@@ -25,6 +25,7 @@ const LINKED_PRODUCT = {
   retailPriceUsd: numeric,
   priceUsd: numeric,
   benefitMonths: integer,
+  timeZone: text,
 };
 export type LinkedProduct = Row<typeof LINKED_PRODUCT>;
 
