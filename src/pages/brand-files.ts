@@ -3,12 +3,13 @@ import type pg from "pg";
 import type { Bulkhead } from "../core/callers/bulkhead.ts";
 import { type BrandFace, findLogo } from "../core/catalog/db/brand-faces.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { Config } from "../platform/config.ts";
 import { getRoute, pathId, type Route } from "../platform/http/endpoint.ts";
 import { visitorOf } from "../platform/http/middleware/caller-signal.ts";
 import { type Html, html } from "./html.ts";
 import { FOR_EVER } from "./serve-assets.ts";
 
-type Place = { basePath: string };
+type Place = Pick<Config, "basePath">;
 
 /** The style sheet of a page with a brand's face. The page's policy permits no style in the page itself. */
 export function linkColour({ basePath }: Place, { colour }: BrandFace): Html | null {
@@ -20,6 +21,14 @@ export function linkColour({ basePath }: Place, { colour }: BrandFace): Html | n
 export function renderFace({ basePath }: Place, { brand, logo }: BrandFace): Html {
   const image = logo === null ? null : html`<img class="logo" src="${basePath}/logos/${logo}" alt="">`;
   return html`<p class="brand">${image}<bdi>${brand}</bdi></p>`;
+}
+
+/** Whom a customer of a brand can ask: the brand, with the storefront's address if there is one. */
+export function nameContact({ storefrontUrl }: Pick<Config, "storefrontUrl">, brand: string): Html {
+  const name = html`<bdi>${brand}</bdi>`;
+  if (storefrontUrl === null) return name;
+  const { origin, host } = new URL(storefrontUrl);
+  return html`${name} (<a href="${origin}/">${host}</a>)`;
 }
 
 /** The colours of a page with a brand's face: the brand's own, and black or white for text on it. */

@@ -191,8 +191,11 @@ export function linkNext(href: string | null, label = "More"): Html | null {
   return href === null ? null : html`<p><a rel="next" href="${href}">${label}</a></p>`;
 }
 
-/** A list of facts, each with a name and a value. Facts whose value is null are left out. */
-export function renderFacts(facts: readonly (readonly [name: string, value: Html | string | null])[]): Html {
+/** A fact with its name. */
+export type Fact = readonly [name: string, value: Html | string | null];
+
+/** A list of facts. Facts whose value is null are left out. */
+export function renderFacts(facts: readonly Fact[]): Html {
   return html`<dl class="facts">
 ${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`))}</dl>`;
 }

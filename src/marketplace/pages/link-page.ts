@@ -1,8 +1,9 @@
 import { linkAddress } from "../../core/voucher/codes.ts";
+import { nameContact } from "../../pages/brand-files.ts";
 import { type Html, html } from "../../pages/html.ts";
 import { layOut, renderSandboxNotice, type Site } from "../../pages/layout.ts";
 import type { Locale } from "../../pages/locale.ts";
-import { MINUTES } from "../../pages/time.ts";
+import { renderFacts } from "../../pages/operator-frame.ts";
 import { type DepsOf, pathId } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
 import { type LinkOffer, viewLink } from "../view-link.ts";
@@ -17,18 +18,17 @@ export async function renderLink(
   deps: DepsOf<typeof viewLink> & { config: Site },
   visitor: Visitor,
   given: unknown,
-  locale: Locale,
+  ofReader: Locale,
 ): Promise<Html> {
   const code = pathId(given);
   const { product, state, validUntil, sandbox } = await viewLink(deps, visitor, code);
-  const { productName, brand, retailPriceUsd, benefitMonths } = product;
+  const { productName, brand, retailPriceUsd, benefitMonths, timeZone } = product;
+  const locale = ofReader.in(timeZone);
   const site = deps.config;
   const address = linkAddress(site, code);
   const storefront = site.storefrontUrl?.replaceAll("{code}", encodeURIComponent(code)) ?? null;
   const { t, markup } = locale;
   const said = `marketplace.link.${NAME_OF[state]}` as const;
-  const fact = (name: "worth" | "lasts" | "useBy", value: Html | string) =>
-    html`<div><dt>${t(`marketplace.link.${name}`)}</dt><dd>${value}</dd></div>`;
   const ofBrand = html`<bdi>${brand}</bdi>`;
   return layOut(site, {
     locale,
@@ -38,16 +38,19 @@ export async function renderLink(
     address,
     main: html`<h1>${markup("frame.from", { product: html`<bdi>${productName}</bdi>`, brand: ofBrand })}</h1>
 ${sandbox ? renderSandboxNotice(locale) : null}
-<p class="lead">${markup("marketplace.link.lead", { brand: ofBrand })}</p>
-<dl class="facts">
-<div><dt>${t("marketplace.link.now")}</dt><dd>\
-<span class="badge ${state === "open" ? "good" : "waiting"}">${t(`${said}.badge`)}</span> ${t(`${said}.sentence`)}\
-</dd></div>
-${fact("worth", locale.usd.format(retailPriceUsd))}
-${benefitMonths === 0 ? null : fact("lasts", t("frame.months", { months: benefitMonths }))}
-${validUntil === null ? null : fact("useBy", locale.time(validUntil, MINUTES))}
-</dl>
-${storefront === null ? renderSteps(code, brand, locale) : renderButton(storefront, locale)}
+${state === "open" ? html`<p class="lead">${markup("marketplace.link.lead", { brand: ofBrand })}</p>` : null}
+${renderFacts([
+  [
+    t("marketplace.link.now"),
+    html`<span class="badge ${state === "open" ? "good" : "waiting"}">${t(`${said}.badge`)}</span> \
+${t(`${said}.sentence`)}`,
+  ],
+  [t("frame.worth"), locale.usd.format(retailPriceUsd)],
+  [t("frame.lasts"), benefitMonths === 0 ? null : t("frame.months", { months: benefitMonths })],
+  [t("marketplace.link.useBy"), validUntil && locale.end(validUntil)],
+])}
+${state !== "open" ? null : storefront === null ? renderSteps(code, brand, locale) : renderButton(storefront, locale)}
+<p>${markup("frame.ask", { brand: nameContact(site, brand) })}</p>
 <details class="experts"><summary>${t("frame.experts")}</summary>
 <section aria-labelledby="programs" class="fine">
 <h2 id="programs">${t("marketplace.link.forApp")}</h2>
