@@ -15,7 +15,12 @@ export const MARKETPLACE_METRICS = wingMetrics({
 export const MARKETPLACE_ERRORS = {
   listing_not_found: { code: "listing_not_found", status: 404, sentence: (t) => t("errors.listing_not_found") },
   product_not_found: { code: "product_not_found", status: 404, sentence: (t) => t("errors.product_not_found") },
-  link_not_found: { code: "link_not_found", status: 404, sentence: (t) => t("errors.link_not_found") },
+  link_not_found: {
+    code: "link_not_found",
+    status: 404,
+    sentence: (t) => t("errors.link_not_found"),
+    heading: (t) => t("marketplace.link.dead"),
+  },
   sold_out: { code: "sold_out", status: 409, sentence: (t) => t("errors.sold_out") },
 } as const satisfies Record<string, ErrorKind>;
 

@@ -4,6 +4,7 @@ import { isContractActive } from "../core/catalog/audience.ts";
 import { findLinkedProduct, type LinkedProduct } from "../core/catalog/db/contracts.ts";
 import { decideOffers } from "../core/catalog/offer.ts";
 import { linkAddress } from "../core/voucher/codes.ts";
+import { BrandedError } from "../pages/error-page.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../platform/api/fields.ts";
 import { type LinkResponse, linkResponse } from "./api/link.ts";
@@ -40,8 +41,8 @@ export async function viewLink(
   return publicReads(visitor, async () => {
     const [source] = await readSources(pool, [{ way: "link", id: linkCode, kind: "claim" }], []);
     const product = source?.product ? await findLinkedProduct(pool, linkCode) : null;
-    if (!source?.product || !product || !isContractActive(product, source.now))
-      throw new AppError(MARKETPLACE_ERRORS.link_not_found);
+    if (!source?.product || !product) throw new AppError(MARKETPLACE_ERRORS.link_not_found);
+    if (!isContractActive(product, source.now)) throw new BrandedError(MARKETPLACE_ERRORS.link_not_found, product);
     const { sandbox } = source.product;
     const decision = decideOffers(source.offers, { isOwner: false, contract: null }, source.now, true);
     const nothing = { product, sandbox, validUntil: null, batchIds: [] };

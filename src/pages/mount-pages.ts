@@ -86,7 +86,7 @@ export function mountPages<
 
 function mountPage<Deps extends PagesDeps>(router: Router, deps: Deps, page: PublicPage<Deps>): void {
   const { path, usual, headers = pageHeaders, render } = page;
-  const before = [headers, offerPage(deps.config, usual)];
+  const before = [headers, offerPage(deps.config, usual, false)];
   if (render === null) return void router.get(path, ...before);
   router.get(path, ...before, async (request, response, next) => {
     if (!wantsPage(response)) return next();

@@ -249,7 +249,7 @@ function explainSignIn(site: Site): RequestHandler {
     if (wantsPage(response)) {
       response.locals.errorPage = (refusal, status, requestId, language) => {
         const how = html`<p class="notice">${localeIn(language).t("portal.signIn")}</p>`;
-        return renderErrorPage(site, refusal, status, requestId, language, how);
+        return renderErrorPage(site, refusal, status, requestId, language, { top: how });
       };
     }
     next();
@@ -274,7 +274,7 @@ function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPag
     if (wantsPage(response)) {
       response.locals.errorPage = (refusal, status, requestId, language) => {
         const top = renderTop(deps.config, { ...caller, locale: localeIn(language) });
-        return renderErrorPage(deps.config, refusal, status, requestId, language, top);
+        return renderErrorPage(deps.config, refusal, status, requestId, language, { top });
       };
     }
     next();

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { changeBrand } from "../../src/acts/brand/change.ts";
+import { changeOrganization } from "../../src/acts/org/change.ts";
 import { html } from "../../src/pages/html.ts";
 import { send } from "../support/client.ts";
 import { inSeconds, makeOffer, makeReferral, offerBatch, reservationVouchers } from "../support/marketplace.ts";
@@ -144,7 +145,8 @@ it("the page of a voucher says what it is, its brand and its status, and leaves 
     const text = await look(id);
     const shown = text.replaceAll(/<[^>]+>/g, "");
     expect(shown).toMatch(/Pass from Brand \d+/);
-    for (const part of [status, "Issued", "The voucher was created."]) expect(shown).toContain(part);
+    const facts = ["$50.00", "6 months", /please contact Brand \d+\./.exec(shown)?.[0] ?? "whom to ask"];
+    for (const part of [status, "Issued", "The voucher was created.", ...facts]) expect(shown).toContain(part);
     expect(dateIn(text)).toBe(date);
     expect(shown).not.toMatch(/seal|hash|leaf|payload|receipt|VCH\d|curl|vch_/i);
     expect(text).toContain(`href="${expertsPath(id)}"`);
@@ -155,6 +157,20 @@ it("the page of a voucher says what it is, its brand and its status, and leaves 
   const voided = await look(active.id);
   expect(voided).toContain("The issuer has cancelled this voucher.");
   expect(dateIn(voided)).toBe("Cancelled");
+});
+
+it("customers' pages show times in the organization's time zone, and programs get them in UTC", async () => {
+  const offer = await makeOffer(servers.db, 1, { validUntil: new Date("2051-02-28T23:00:00Z") });
+  await changeOrganization.run(provisioning(servers.db), offer.organizationId, { timeZone: "Europe/Berlin" });
+  const { code } = await makeReferral(servers.db, offer);
+  const path = chainPath(offer.vouchers[0]?.id ?? "");
+  for (const page of [path, `/r/${code}`]) expect((await open(page)).text, page).toContain(">28 February 2051</time>");
+  for (const page of [path, `${path}/history`]) {
+    const { text } = await open(page);
+    expect(text, page).toMatch(/<time datetime="[^"]*Z">\d+ \w+ \d{4}, \d\d:\d\d(:\d\d)? (CET|CEST)<\/time>/);
+    expect(text, page).not.toContain("UTC");
+  }
+  expect((await send("GET", `${api.url}/r/${code}`)).body.validUntil).toBe("2051-02-28T23:00:00.000Z");
 });
 
 it("the page of a chain describes each event, with its time, seal, hash and link", async () => {
@@ -482,6 +498,10 @@ it("a referrer's link leads to the storefront with its code", async () => {
   const page = await open(`/r/${code}`, BROWSER, "GET", withShop.url);
   const href = `https://shop.test/claim?link=${code}&#38;from=${code}`;
   expect(page.text).toContain(`<a class="button" href="${href}">Continue to shop.test</a>`);
+  const { text: ofVoucher } = await open(chainPath(voucher.id), BROWSER, "GET", withShop.url);
+  expect(ofVoucher).toMatch(
+    /please contact <bdi>Brand \d+<\/bdi> \(<a href="https:\/\/shop\.test\/">shop\.test<\/a>\)/,
+  );
   for (const shown of [text, page.text]) {
     const [first = "", forExperts = ""] = shown.split("<summary>For experts</summary>");
     for (const technical of ["curl", "USER_TOKEN"]) {
@@ -507,7 +527,10 @@ it("a referrer's link in a browser says if no voucher is left or the offer is cl
   const offer = await makeOffer(servers.db, 1);
   const { code } = await makeReferral(servers.db, offer);
   await reservationVouchers(servers.db, [offer.vouchers[0]?.id ?? ""], inSeconds(900));
-  expect((await open(`/r/${code}`)).text).toContain("No vouchers are left at the moment.");
+  const soldOut = (await open(`/r/${code}`)).text;
+  for (const words of ["No vouchers are left at the moment.", "please contact <bdi>Brand"])
+    expect(soldOut).toContain(words);
+  expect(soldOut).not.toMatch(/How to claim|you get a free voucher/);
   const later = await makeOffer(servers.db, 1, { windows: { claim: { opensAt: inSeconds(900), closesAt: null } } });
   const closed = (await open(`/r/${(await makeReferral(servers.db, later)).code}`)).text;
   expect(closed).toContain("This offer is not open at the moment.");
@@ -520,9 +543,14 @@ it("a referrer's link in a browser exists only for a known code with a contract 
   const { code: ended } = await makeReferral(servers.db, offer, "Ended");
   const { code: offered } = await makeReferral(servers.db, offer, "Offered");
   for (const path of [`/r/${over}`, `/r/${ended}`, `/r/${offered}`, "/r/none", "/r/%00", `/r/${"x".repeat(500)}`]) {
-    const { status, kind, text } = await open(path);
+    const { status, kind, text, headers } = await open(path);
     expect([status, kind], path).toEqual([404, "page"]);
-    expect(text).toContain("This link is invalid or has expired.");
+    const [first = "", forExperts] = text.split("<summary>For experts</summary>");
+    for (const words of ["<h1>This link does not work</h1>", "This link is invalid or has expired. Ask for a new one."])
+      expect(first).toContain(words);
+    expect(first).not.toMatch(/API reference|404/);
+    expect(forExperts).toContain(headers.get("x-request-id"));
+    expect(first.includes("please contact <bdi>Brand"), path).toBe(/^\/r\/\w{12}$/.test(path));
   }
 });
 
