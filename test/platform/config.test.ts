@@ -40,7 +40,7 @@ it.each<[on: boolean, env: Environment]>([
   [false, { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318", OTEL_TRACES_EXPORTER: "none" }],
   [false, { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318", OTEL_SDK_DISABLED: " TRUE " }],
   [false, { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://collector:4318" }],
-])("the configuration sends traces (%s) with %j", (on, env) => {
+])("traces are on (%s) with the variables %j", (on, env) => {
   expect(read(env).traces.on).toBe(on);
 });
 

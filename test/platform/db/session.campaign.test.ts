@@ -288,7 +288,7 @@ describe("functions", () => {
     "pg_current_wal_lsn()",
     "pg_control_system()",
     "pg_logical_emit_message(boolean, text, text, boolean)",
-  ])("a server that refuses %s is refused until the right is granted", async (signature) => {
+  ])("a server is refused while the service has no right to call %s", async (signature) => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
     await runIn(database, `REVOKE EXECUTE ON FUNCTION ${signature} FROM PUBLIC`);

@@ -43,7 +43,7 @@ it("a file response begins when the file is complete, has its length, and logs n
   expect(Object.keys(await line())).not.toEqual(expect.arrayContaining(["err", "reason"]));
 });
 
-it("a file that cannot be generated causes an error response without a byte of it", async () => {
+it("a file that cannot be generated causes an error response that contains no part of the file", async () => {
   const cause = new Error("Postgres has gone");
   const { open, line } = await serve(async function* () {
     yield "id,code\n";

@@ -7,7 +7,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("the first error is logged at once, and a storm of errors twice a minute with their number", () => {
+it("logErrors logs the first error at once, and the number of further errors twice a minute", () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   const lines: { msg: string; leftOut?: number; err: { message: string } }[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });

@@ -14,7 +14,7 @@ const own = useCluster();
 
 const openFront = () => openTcpProxy(`redis://127.0.0.1:${own.cluster.nodes[0]?.port}`);
 
-it("a cluster with one address reserves and redeems in every shard, and db check finds no risk", async () => {
+it("the service works in every shard of a cluster with one address, and db check finds no risk", async () => {
   const front = await openFront();
   const env = { REDIS_URL: front.url, QUEUE_SHARDS: String(SHARDS) };
   const api = await startApi(own.servers, env);

@@ -78,7 +78,7 @@ describe("docker compose", () => {
     });
   });
 
-  it("`down` and `up` keep all data", async () => {
+  it("`docker compose down` and `up` keep all data", async () => {
     const { compose } = deployment;
     await compose("--profile", "log", "down", "--timeout", "20");
     await compose("up", "-d", "--wait", "api", "worker", "log");

@@ -141,7 +141,7 @@ it("the Kubernetes files give each pod exactly the secrets that it needs", () =>
   ]);
 });
 
-it("containers use files of the image and existing commands", () => {
+it("Kubernetes containers use files of the image and existing commands", () => {
   const { copied, user } = readDockerfile();
   expect(user).toBe("node");
   const runs = CONTAINERS.filter(({ command }) => command[0] === "node").map(({ command }) => command.slice(1));
@@ -158,7 +158,7 @@ it("containers use files of the image and existing commands", () => {
   expect(rest).toEqual(["install", "sleep"]);
 });
 
-it("containers use the image of this version", () => {
+it("Kubernetes containers use the image of this version", () => {
   expect(base.images).toEqual([{ name: "partner-voucher-api", newTag: packageJson.version }]);
   expect(overlay.images[0].name).toBe("partner-voucher-api");
   for (const { pod, image } of CONTAINERS) expect(image, pod).toBe("partner-voucher-api");
@@ -167,7 +167,7 @@ it("containers use the image of this version", () => {
 /** The id of the user `node` in Node's official images. */
 const NODE_USER = 1000;
 
-it("containers run unprivileged and read-only, with limited memory, and mount only their pod's volumes", () => {
+it("Kubernetes containers run unprivileged and read-only, with limited memory and their pod's volumes", () => {
   for (const { pod, spec, securityContext, resources, volumeMounts } of CONTAINERS) {
     expect(spec.securityContext, pod).toMatchObject({
       runAsNonRoot: true,
@@ -185,7 +185,7 @@ it("containers run unprivileged and read-only, with limited memory, and mount on
   }
 });
 
-it("containers have probes at paths and ports that the processes serve", () => {
+it("Kubernetes containers have probes at paths and ports that the processes serve", () => {
   const paths = ["/metrics", ...ENDPOINTS.map(({ path }) => path)];
   for (const name of SERVING) {
     const { ports, livenessProbe, readinessProbe, startupProbe, ...rest } = container(name);
@@ -205,7 +205,7 @@ it("containers have probes at paths and ports that the processes serve", () => {
   }
 });
 
-it("containers have time to drain", () => {
+it("Kubernetes containers have more time to stop than the service needs", () => {
   for (const name of SERVING) {
     const { spec, lifecycle } = container(name);
     const pause = Number(lifecycle?.preStop.exec.command[1] ?? 0);

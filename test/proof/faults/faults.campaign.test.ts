@@ -25,7 +25,7 @@ it("partners and users get true answers, and each voucher one redemption, during
   expect(totals).toSatisfy(isEnough);
 });
 
-it("answers stay true while Postgres's files are set back, acts and jobs repeat, and APIs freeze", async () => {
+it("answers stay true while Postgres is set back to older files, acts and jobs repeat, and APIs freeze", async () => {
   const targets: TargetName[] = [...ALONE, "api 0"];
   const isEnough = ({ faults }: Pick<Progress, "faults">) =>
     new Set(Object.keys(faults).map((fault) => fault.split(" ")[0])).size === targets.length;

@@ -43,7 +43,7 @@ const codeOf = ({ status, body }: Answer) => (status === 200 ? 200 : body?.code)
 
 it.each(
   GROWTHS,
-)("Postgres with older files is refused until the right ones are back, even if its log grows: %s", async (growth) => {
+)("Postgres with older files is refused until the newer ones are back, even if its WAL grows: %s", async (growth) => {
   const { db } = cluster;
   const kept = await postgres.keepFiles();
   const copied = await readTransaction(db);
@@ -194,7 +194,7 @@ const FLOODED_MS = 700;
 /** On a busy machine, a call during a flood may exceed one of the limits of 1.5 seconds. */
 const FLOODS_MAX = 3;
 
-it("a flood of any kind by one caller leaves other callers their answers", async () => {
+it("no flood by one caller costs another caller an answer", async () => {
   const flooder = await makeFlooder(cluster.db);
   const random = new SeededRandom(1);
   for (const kind of FLOOD_KINDS) {

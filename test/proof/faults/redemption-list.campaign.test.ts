@@ -115,7 +115,7 @@ it("readers list each redemption once, and none before completeUntil, during 64 
   }
 });
 
-it("a redemption in a prepared transaction bounds completeUntil, even after a server restart", async () => {
+it("a redemption in a prepared transaction holds back completeUntil, even after a server restart", async () => {
   const postgres = await openOwnPostgres(["max_prepared_transactions=2"]);
   await postgres.superuser.query("CREATE DATABASE vouchers");
   await migrateDatabase(postgres.url("vouchers"));

@@ -39,7 +39,7 @@ it.each<[what: string, graceMs: number, call: [secret: string, number, number, s
   ["a refusal of the secret within the grace", 4_000, ["ended", 4_000, 4_999, 401], [EARLY]],
   ["a refusal of the secret at the end of the grace", 4_000, ["ended", 4_000, 5_000, 401], []],
   ["a refusal of another secret", 0, ["new", 4_000, 5_000, 401], [EARLY]],
-])("checkOrder judges %s after a grace of %i ms", (_what, graceMs, [secret, invokedMs, returnedMs, status], broken) => {
+])("checkOrder judges %s with a grace of %i ms", (_what, graceMs, [secret, invokedMs, returnedMs, status], broken) => {
   const history = new History();
   history.secretEnds.push({ ...ENDED, graceMs });
   history.add({ ...answer(invokedMs, returnedMs, askWith(secret, "lookUp"), FOUND), status });

@@ -64,7 +64,7 @@ const GROWTH: [string, () => Promise<unknown>][] = [
   ],
 ];
 
-it("a running process refuses set-back files of Postgres until the loss is accepted", async () => {
+it("a running process refuses Postgres with older files until the loss is accepted", async () => {
   const known = openProcess();
   await untilItRemembers(known);
   const { serverId: origin } = known.deployment;

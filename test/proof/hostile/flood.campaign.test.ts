@@ -41,7 +41,7 @@ it("500 silent connections and 200 incomplete requests do not delay other reques
 /** The bodies in the test below take twice this much. */
 const GROWTH_MAX_MIB = 28;
 
-it("answered requests and unread responses are removed from memory", async () => {
+it("answered requests and unread responses use bounded memory", async () => {
   const rounds = async (count: number) => {
     for (let round = 0; round < count; round++)
       await Promise.all(Array.from({ length: 4 }, () => pipeline(largeRequests(30))));
