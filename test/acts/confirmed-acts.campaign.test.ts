@@ -131,7 +131,7 @@ async function makeRepeated(db: pg.Pool, partner: TestPartner) {
 
 const ENDS = ["pg_cancel_backend", "pg_terminate_backend"] as const;
 
-it.each(ENDS)("an act shows no result if its wait for a standby %s ends, and neither does its repeat", async (end) => {
+it.each(ENDS)("an act shows no result, and neither does its repeat, if %s ends its wait for a standby", async (end) => {
   const cancels = end === "pg_cancel_backend" ? end : undefined;
   const { db } = opened.acts;
   const partner = await makePartner(db);

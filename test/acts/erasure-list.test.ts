@@ -42,7 +42,7 @@ async function listedSince(since: Date): Promise<string[]> {
 
 it.each(
   ACQUISITIONS,
-)("each erasure of a user with only a $kind is listed; a run that finds nothing adds nothing to the list", async ({
+)("each erasure of a user with only a $kind is listed, and a run that finds nothing adds no entry", async ({
   take,
 }) => {
   const userId = newUser("Mr. Violet");

@@ -211,7 +211,7 @@ it("a redeem that waits for an extension uses the validUntil that it reads under
   expect(await typesOf(id)).toEqual(["issued", "extended", ...(outcome === 200 ? ["redeemed"] : [])]);
 });
 
-it("an extension before the sweep prevents the record of the expiry, and a later one follows it", async () => {
+it("an extension before the sweep prevents the expiry's event, and a later extension follows it", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
   const [swept = "", extendedFirst = ""] = vouchers.map(({ id }) => id);
   // The sweeper leaves a locked voucher to a later pass. By then, the voucher is extended.

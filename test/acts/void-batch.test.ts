@@ -42,7 +42,7 @@ it("voidBatch voids the remaining vouchers, ends reservations and counts final v
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 2_500 });
 });
 
-it("voidBatch, an erasure and the sweeper skip damaged vouchers, and both acts count them", async () => {
+it("voidBatch, an erasure and the sweeper skip damaged vouchers, and the first two count them", async () => {
   const { batchId, vouchers } = await issueBatch(6);
   const [beyond = "", ahead = ""] = vouchers.map(({ id }) => id);
   await servers.db.query(

@@ -104,7 +104,7 @@ it("every process refuses a revoked API key and its old secret within a second",
   });
 });
 
-it("both secrets of a rotated API key are the same holder during the grace period", async () => {
+it("both secrets of a rotated API key count as the same holder during the grace period", async () => {
   const made = await key(partner.organizationId);
   const { code } = await issueVoucher(servers.db, partner);
   const held = (await partnerClient(api.url, made.key).reserve(code)).body;

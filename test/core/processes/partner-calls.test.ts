@@ -207,7 +207,7 @@ it("a call that fails while Postgres is unreachable is listed under its key if t
   });
 });
 
-it("the calls of the last 1 000 calling organizations are kept", async () => {
+it("the calls of the 1 000 organizations that called last are kept", async () => {
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
   const quiet = Array.from({ length: 1_000 }, (_, at) => [Date.now() - 60_000 + at, `org_quiet_${at}`]).flat();
   await servers.redis.zadd(`${prefix}:organizations`, ...(quiet as [number, string]));

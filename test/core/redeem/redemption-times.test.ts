@@ -68,7 +68,7 @@ describe("a redemption that is inserted and not committed", () => {
     expect(voucherIds).toEqual([slow, quick.id]);
   });
 
-  it("a redemption stops bounding completeUntil when its transaction or connection ends", async () => {
+  it("a redemption holds back completeUntil only until its transaction or connection ends", async () => {
     const redeemedAt = await now();
     const client = await servers.db.connect();
     const ended = new Promise((resolve) => client.on("error", resolve));
@@ -86,7 +86,7 @@ describe("a redemption that is inserted and not committed", () => {
     await until(async () => (await readList()).completeUntil.getTime() > redeemedAt.getTime());
   });
 
-  it("an uncommitted redemption in another database does not bound completeUntil", async () => {
+  it("an uncommitted redemption in another database does not hold back completeUntil", async () => {
     const others = await openTestServers();
     try {
       const stranger = await makePartner(others.db);

@@ -57,7 +57,7 @@ it("a sweep with a failing task runs the others and reports the failure", async 
   expect(await stateOf(ticket)).toBe("Expired");
 });
 
-it("a pass ends by its deadline, and each task gets a share of the time", async () => {
+it("a sweep ends by its deadline, and each task gets a share of the time", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const startedAt = performance.now();
@@ -74,7 +74,7 @@ it("a pass ends by its deadline, and each task gets a share of the time", async 
   expect(Math.min(...partsMs)).toBeGreaterThanOrEqual(250);
 });
 
-it("a closing process begins no further task of its pass", async () => {
+it("a closing process begins no further task of its sweep", async () => {
   const closing = new AbortController();
   const begun: string[] = [];
   const note = (name: string) => async () => begun.push(name);
@@ -199,7 +199,7 @@ it("the expiry of a locked voucher is recorded by a later sweep, and every other
   for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
 });
 
-it("expiries are recorded, and their batch finished, even if a chain has an event after its head", async () => {
+it("a sweep records expiries and finishes their batch, even if a chain has an event after its head", async () => {
   const vouchers = await issueVouchers(db, partner, 3, { validUntil: past() });
   const [damaged, ...others] = vouchers.map(({ id }) => id) as [string, string, string];
   await db.query(
@@ -472,7 +472,7 @@ it("reservations that ended unused long ago are deleted faster than new ones are
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).body).toMatchObject({ alreadyConfirmed: true });
 });
 
-it("a long reservation is deleted after its retention time, even if an earlier pass kept it", async () => {
+it("a long reservation is deleted after its retention time, even if an earlier sweep kept it", async () => {
   const { id } = await issue();
   const [long] = await writeReservations(id, "Released", 90, { lasted: "23 hours" });
   expect(await sweep(ctx)).toMatchObject({ failures: {} });
@@ -514,7 +514,7 @@ it("finished jobs in every queue and shard are removed after their time, even if
   for (const { key, state } of sets) expect(await servers.redis.exists(`${key}:old-${state}`)).toBe(0);
 });
 
-it("the log line of a pass is at level info only after a change or a fault", async () => {
+it("the log line of a sweep is at level info only after a change or a fault", async () => {
   const tasks = Object.keys(ctx.sweepTasks);
   const quiet: SweepReport = {
     items: Object.fromEntries(tasks.map((task) => [task, 0])),

@@ -56,7 +56,7 @@ it.each<StatusCase>([
   ["Suspended", "after", "Suspended", "voucher_suspended"],
   ...moments.map((moment): StatusCase => ["Redeemed", moment, "Redeemed", "voucher_used"]),
   ...moments.map((moment): StatusCase => ["Voided", moment, "Voided", "voucher_voided"]),
-])("a %s voucher valid until %s now has the status %s and is refused with %s", (stored, validUntil, read, refusal) => {
+])("a %s voucher with validUntil %s now reads %s and is refused with %s", (stored, validUntil, read, refusal) => {
   expect(statusAt(makeVoucher(stored, validUntil), NOW)).toBe(read);
   expect(voucherRefusal(makeVoucher(stored, validUntil), NOW)).toBe(refusal);
   expect(hasFinalStatus(makeVoucher(stored, validUntil))).toBe(stored === "Redeemed" || stored === "Voided");
