@@ -9,7 +9,7 @@ import { useService } from "../support/use-service.ts";
 
 const { partner, db } = useService({ apis: [], workers: [] });
 
-it("an import whose file becomes invalid during a write ends the write before its transaction", async () => {
+it("an import whose file becomes invalid during a COPY ends the COPY before its transaction", async () => {
   const pool = new pg.Pool({ ...db.options, max: 1 });
   const statements: string[] = [];
   pool.on("connect", (client) => {

@@ -80,7 +80,7 @@ it("an interrupted voidBatch keeps its progress, and the next run voids the rest
   expect(await voidAll(batchId)).toEqual({ voided: 2_500 - first, alreadyFinal: first });
 });
 
-it("voidBatch leaves each voucher redeemed or voided during redeems, and counts both", async () => {
+it("voidBatch during redeems leaves each voucher redeemed or voided, and counts both", async () => {
   const { batchId, vouchers } = await issueBatch(1_000);
   const answers: Reply[] = [];
   const queue = vouchers.values();

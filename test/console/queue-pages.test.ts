@@ -76,7 +76,7 @@ describe("a pause", () => {
     expect((await open("/queues/redeem")).text).not.toContain("Paused");
   });
 
-  it("a pause without a reason is refused, and a second pause leaves the first and its entry", async () => {
+  it("a pause without a reason is refused, and a second pause changes neither the first nor its entry", async () => {
     const before = await newestEntry();
     for (const reason of ["", " ", "x".repeat(501)]) {
       expect((await send("/queues/redeem/pause", { reason })).status).toBe(400);

@@ -99,7 +99,7 @@ it("an issue whose reference is used and erased during its wait creates no batch
   expect(await tablesWith(db, issueRef)).toEqual([]);
 });
 
-it("two simultaneous issues under one reference issue one batch", async () => {
+it("simultaneous issues under one reference issue one batch", async () => {
   const asked = { ...TERMS, count: 2_000, issueRef: newRef() };
   // A call waits two seconds for another one, which may take longer on a busy machine.
   const issueOnce = () => untilDecided(() => post(`products/${partner.productId}/batches`, asked));

@@ -126,7 +126,7 @@ describe("simultaneous calls of one user", () => {
     expect(await readAcquisitions(servers.db, [...idsOf(offer), ...idsOf(another)])).toHaveLength(1);
   });
 
-  it("a repeat waits for the first call and gets its voucher, even the last one", async () => {
+  it("a repeat waits for the first call and gets its voucher, even if no other one is left", async () => {
     const user = newUser();
     const [one, other] = [await as(user), await as(user)];
     const { offer, calls } = await until(async () => {
@@ -406,7 +406,7 @@ describe("requests that are ready together", () => {
     expect(outcomes.slice(10)).toEqual(owners.map(() => ({ kind: "refused", code: "sold_out" })));
   });
 
-  it("concurrent requests keep every rule beside reserves and voids of their vouchers", async () => {
+  it("concurrent requests keep every rule during reserves and voids of their vouchers", async () => {
     const partner = await makePartner(servers.db);
     const batches = await Promise.all(
       [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>

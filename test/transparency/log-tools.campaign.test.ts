@@ -196,7 +196,7 @@ it("log monitor refuses a log that shrinks, forks or is renamed, and keeps the p
   expect(read("seen/refused-600").toString()).toBe(fork);
 });
 
-it("log monitor proves a fork from the tiles of a larger tree, but reports damage as damage", async () => {
+it("log monitor proves a fork from the tiles of a larger tree, but does not report damage as a fork", async () => {
   await exportTwice();
   const fork = new TreeAppender(0, []);
   fork.append(Buffer.alloc(300 * 32, 7));

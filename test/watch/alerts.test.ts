@@ -54,7 +54,7 @@ it("one of several API processes sends the start and the end of a red fault as s
   }
 });
 
-it("a fault with another fault as its cause sends no message, unless it lasts longer", async () => {
+it("a fault with another fault as its cause sends a message only if it outlasts the cause", async () => {
   const { startTwo, told } = await open();
   const keepers = await startTwo();
   const pause: Attention = { ...FAULT, runbook: "VouchersQueuePaused", what: "The queue is paused", subject: "redeem" };

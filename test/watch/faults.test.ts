@@ -233,7 +233,7 @@ it("a key at its limit for a minute is an amber fault, and unknown without Redis
   expect(find("KeyMeetsLimit", { limitedKeys: null })).toBeNull();
 });
 
-it("a key with both limits is one fault, whose words are about the daily one", () => {
+it("a key at both of its limits is one fault, whose text names the daily limit", () => {
   const limitedKeys = [{ organizationId: "org_1", keyId: "key_1", limited: 5_000 }];
   const usedCaps = [{ keyId: "key_1", organizationId: "org_1", isReached: false }];
   const what = "A key has used 80 % of its daily limit";

@@ -441,7 +441,7 @@ it("the list of faults has failed jobs since they were first seen, until they ar
   expect(await faultsOf("VouchersJobsFail")).toEqual([]);
 });
 
-it("the list of faults has a refused log", async () => {
+it("the list of faults has each fault of the log, the most harmful first", async () => {
   await insertTlogTree(db as never, { origin: "vouchers.test/log", root: Buffer.alloc(32) });
   const reply = { claims: 1, setAside: 1, refused: "no", obstacle: "contradiction" };
   const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;

@@ -402,7 +402,7 @@ it("a run sends at most four requests at once to an endpoint, and one to a faili
   expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
 });
 
-it("an organization's reads run one after the other after the first read of each target", async () => {
+it("a target's first read has its own turn, and further reads share the organization's turns", async () => {
   const owners: string[] = [];
   const webhookReads: Pick<FairSlots, "run"> = {
     run(owner, work) {

@@ -81,7 +81,7 @@ it("a later migration revokes default rights on its own objects, and keeps those
   ]);
 });
 
-it("voucherctl db check reports no foreign rights after migrations and db roles", async () => {
+it("voucherctl db check reports no rights of other roles after migrations and db roles", async () => {
   expect(await run(["roles"], PASSWORD)).toMatchObject({ exitCode: 0 });
   expect(await checkRights()).toEqual([]);
 });
