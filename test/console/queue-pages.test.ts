@@ -38,7 +38,7 @@ const openAll = (paths: string[], at: typeof api) =>
 const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
 const BY = { os_user: "shared: Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
 
-describe("a pause", () => {
+describe("a pause of a queue", () => {
   it("a pause applies to all shards and later workers until a resumption, and both are audited", async () => {
     const before = await newestEntry();
     expect((await send("/queues/redeem/pause", { reason: "Postgres is moved" })).location).toBe("/ops/queues/redeem");
@@ -246,7 +246,7 @@ describe("the page of all queues", () => {
   });
 });
 
-describe("while a server is away", () => {
+describe("the queue pages while Postgres or Redis is unreachable", () => {
   it("the queue pages show Redis's data while Postgres is unreachable", async () => {
     const proxy = await openTcpProxy(servers.databaseUrl);
     const cut = await startApi({ DATABASE_URL: proxy.url });

@@ -25,7 +25,7 @@ const SCALE_CHECK = pathOf("src/local/scale-check.ts");
 describe.each([
   ["npm run worker", WORKER],
   ["npm run api", API],
-])("%s", (name, program) => {
+])("the program %s", (name, program) => {
   it(`${name} without servers and without npm start exits 78 with a reason, and creates no file`, async () => {
     const folder = makeFolder();
     onTestFinished(() => rmSync(folder, { recursive: true }));

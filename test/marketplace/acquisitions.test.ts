@@ -293,7 +293,7 @@ describe("many buyers that wait for one locked row", () => {
   });
 });
 
-describe("requests that are ready together", () => {
+describe("requests that one transaction decides", () => {
   const claims = ({ productId }: TestPartner, users: readonly string[]) =>
     users.map((userId) => ({ userId, way: "product", id: productId, paymentRef: null }) as const);
   const users = (count: number) => Array.from({ length: count }, () => newUser());

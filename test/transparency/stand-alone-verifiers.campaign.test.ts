@@ -48,7 +48,7 @@ const STAND_ALONE = [
 
 const HAS_CRYPTOGRAPHY = hasPythonModule("cryptography", "python3-cryptography");
 
-describe.each(STAND_ALONE)("$name", ({ command, script, driver }) => {
+describe.each(STAND_ALONE)("the stand-alone verifier $name", ({ command, script, driver }) => {
   let directory: string;
 
   beforeAll(() => {

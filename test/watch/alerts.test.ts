@@ -143,7 +143,7 @@ itOnOneRedis("a fault that ended while Postgres was unreachable is reported as e
   expect(told()).toEqual(["begin", "end", "begin"]);
 });
 
-itOnOneRedis("an absence of Postgres repeats no message, and without Redis each process sends its own", async () => {
+itOnOneRedis("without Postgres no message is repeated, and without Redis too, each process sends its own", async () => {
   const { startTwo, told, toRedis } = await open();
   const keepers = await startTwo();
   await lookAll(keepers, [FAULT]);

@@ -87,7 +87,7 @@ it("each statement belongs to a role or to the owner", () => {
 const REFUSED_BY_TRIGGER = "23001";
 const NOT_ALLOWED = "42501";
 
-describe.each(ROLES)("%s", (role) => {
+describe.each(ROLES)("the role %s", (role) => {
   it("a role can run every statement of its programs (else add rights to grants.sql)", async () => {
     await inRolledBack(async () => {
       const refused: string[] = [];

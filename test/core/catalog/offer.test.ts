@@ -54,7 +54,7 @@ it("a window is open from opensAt until closesAt or validUntil, and a batch with
   }
 });
 
-describe("for every supply and caller", () => {
+describe("decisions for every supply and caller", () => {
   const moment = fc.constantFrom<Moment>(...moments);
   const anOffer = fc.record({
     audience: fc.constantFrom<Audience>(...AUDIENCES),

@@ -152,7 +152,7 @@ it('"sandbox": true is described in every response to a partner\'s key except th
   expect(described.filter(([, marked]) => !marked)).toEqual([["advanceSandbox", false]]);
 });
 
-describe("the marketplace", () => {
+describe("a sandbox in the marketplace", () => {
   async function offerFromSandbox(options?: Parameters<typeof offerBatch>[3]) {
     const sandbox = await makeSandbox();
     return { ...sandbox, ...(await offerBatch(servers.db, sandbox, 3, options)) };
@@ -346,7 +346,7 @@ it("POST /sandbox/advance refuses more than 10 000 live reservations, and moves 
   expect(rows).toEqual([{ live: 10_001 }]);
 });
 
-describe("the database", () => {
+describe("the database's rules for sandboxes", () => {
   const advance = (organizationId: string, seconds: number | null) =>
     servers.db.query("SELECT * FROM advance_sandbox($1, $2, 'key_x', 'me', 'here')", [organizationId, seconds]);
 

@@ -322,7 +322,7 @@ const SENTENCE_VARIES = /^not_found|already_exists|wrong_status|invalid_[jr]|mis
 
 describe.each(
   OPERATIONS.map((operation) => [operation.operationId, operation] as const),
-)("%s", (operationId, operation) => {
+)("the operation %s", (operationId, operation) => {
   const codes = describedRefusals(operation).filter(([, code]) => !["voucher_busy", "unavailable"].includes(code));
 
   /** A valid call that all refused ones share, because they do not use it up. */

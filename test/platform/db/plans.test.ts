@@ -64,7 +64,7 @@ const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
   },
 };
 
-describe.each(Object.entries(STATES))("planned while the tables %s:", (_, fill) => {
+describe.each(Object.entries(STATES))("a statement that was planned while the tables %s", (_, fill) => {
   let servers: TestServers;
   let pool: pg.Pool;
   let columns: IndexColumns;

@@ -145,7 +145,7 @@ it.each([
   expect((await migrateDatabase(ownerOf(`${database}_utf8`))).length).toBeGreaterThan(20);
 });
 
-describe("schemas", () => {
+describe("the schema of the tables", () => {
   /** The schemas with tables or functions of the service. */
   async function schemasOf(database: string): Promise<string[]> {
     const { rows } = await onDatabase(database, (client) =>
@@ -276,7 +276,7 @@ describe("schemas", () => {
   });
 });
 
-describe("functions", () => {
+describe("the functions that the service needs", () => {
   it("the list of SECURITY DEFINER functions has all such functions that the migrations create", async () => {
     const { rows } = await servers.db.query<{ name: string }>(
       "SELECT proname AS name FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace ORDER BY 1",

@@ -65,7 +65,7 @@ const utf16 = (json: string) => Buffer.from(json, "utf16le");
 const latin1 = (json: string) => Buffer.from(`${json.slice(0, -1)},"unknown":"Köln"}`, "latin1");
 const FORM = "code=7Q4K&ticket=rsv_1&externalRef=x";
 
-describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, valid, fields, required }) => {
+describe.each(POST_ROUTES)("a request that POST $path refuses", ({ path, valid, fields, required }) => {
   expectNothingWritten();
   const post = (body: unknown, headers: Record<string, string> = {}) => send("POST", url(path), { key, body, headers });
   const expectInvalid = (reply: Reply | RawReply, sentence: string) =>
@@ -143,7 +143,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
   });
 });
 
-describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
+describe.each(POST_ROUTES)("a request that POST $path accepts", ({ path, valid, fields }) => {
   const releases = path.endsWith("release");
   /** An answer which shows that the body was read and is well-formed: its voucher or ticket does not exist. */
   async function expectUnderstood(body: unknown, headers: Record<string, string> = {}): Promise<void> {

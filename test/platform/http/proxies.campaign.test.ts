@@ -89,7 +89,7 @@ const REFERENCES = [
   ...["Größe", "№1", "'\"<>"],
 ];
 
-describe.each(runnable)("$name", (example) => {
+describe.each(runnable)("the example for $name", (example) => {
   it(`${example.name} waits for the API's own answer to the longest redeem`, () => {
     const { reply, tookMs } = of(example).slow;
     expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });

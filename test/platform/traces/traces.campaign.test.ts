@@ -155,7 +155,7 @@ it("the log line of a request has the ids of its trace", () => {
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: "request", traceId: chosen.redeem }]);
 });
 
-describe("the variables of OpenTelemetry", () => {
+describe("OpenTelemetry's environment variables", () => {
   it("the variables of OpenTelemetry set the service's name, and the default protocol works", async () => {
     const named = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: "till-service" };
     await stop(await startTraced(named));

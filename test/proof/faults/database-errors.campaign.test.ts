@@ -16,7 +16,7 @@ const countFailures = async () => (await db.query("SELECT last_value::int AS n F
 describe.each([
   ["a deadlock", "40P01"],
   ["a serialization failure", "40001"],
-])("%s", (what, sqlState) => {
+])("a transaction with %s", (what, sqlState) => {
   it("a database error is retried, and the caller gets 200", async () => {
     const { code } = await issue();
     const externalRef = `${what} once`;

@@ -96,7 +96,7 @@ it.each<[what: string, freeze: Freeze, broken: string | null]>([
   ["accept a redemption of a process that was frozen too shortly to notice it", { fromMs: 850, untilMs: 3_000 }, null],
   ["accept a redemption of a process that was frozen after the request", { fromMs: 950, untilMs: 4_000 }, null],
   ["accept a redemption of a process that went on before the caller gave up", { fromMs: -3_000, untilMs: 1_900 }, null],
-])("the rules for redeems %s", (_what, freeze, broken) => {
+])("the rules for freezes %s", (_what, freeze, broken) => {
   const records = toRecords(new SteppedClock(), [redeemedAt(4_100)], [], []);
   const history = historyOf(["redeem 900-2000 hung up"]);
   const found = checkRedeems(history, records, WAIT_MS, new Map([["api-1", [freeze]]]));
