@@ -46,6 +46,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
     /** Dependencies of the portal. It uses its own connections, not those of partners' calls. */
     inPortal: {
       partnerCalls: portalReads,
+      eventFeed: new EventFeed({ ...service, partnerCalls: portalReads }),
       completeUntil: openCompleteUntil({ ...confirming, partnerCalls: portalReads }),
     },
   };

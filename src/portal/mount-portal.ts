@@ -3,6 +3,8 @@ import { z } from "zod";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
 import { readConfirmed } from "../core/commit/confirm-reads.ts";
+import { feedQuery } from "../core/feed/api/feed.ts";
+import { readFeed, readLastEvents } from "../core/feed/read-feed.ts";
 import type { Caller } from "../core/keys/caller.ts";
 import { admitKey, callerOf } from "../core/keys/routes/authenticate.ts";
 import { findOrders } from "../core/look-up/find-orders.ts";
@@ -27,6 +29,7 @@ import { respondText } from "../platform/http/respond.ts";
 import type { SendFile } from "../platform/http/send-file.ts";
 import type { Limits } from "../platform/limits/open-limits.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
+import { ACTIVITY_PAGE_MAX, renderActivityPage } from "./activity-page.ts";
 import { addDays, addMonths, dayOf, daysBetween, monthOf, startOfDay, startOfMonth } from "./calendar.ts";
 import { renderMonthPage } from "./month-page.ts";
 import { renderFoundPage, renderOrderPage } from "./order-pages.ts";
@@ -37,6 +40,7 @@ import {
   type PortalCaller,
   type PortalPage,
   type PortalPart,
+  portalPath,
   renderTop,
 } from "./portal-frame.ts";
 import { DAY_PAGE_MAX, type DaySum, OVERVIEW_DAYS, renderDayPage, renderOverview } from "./redemption-pages.ts";
@@ -50,6 +54,9 @@ const periodQuery = z.object({
     .regex(/^2\d{3}-(?:0[1-9]|1[0-2])$/, problem("noMonth"))
     .optional(),
 });
+
+/** Cursors of the feed: the page has the next events after one, or the last events up to the other. */
+const activityQuery = z.object({ after: feedQuery.shape.after, until: feedQuery.shape.after });
 
 /** Reads a day in the query of the CSV file as a time. */
 const asTime = (given: unknown, use: TimeUse) =>
@@ -86,6 +93,7 @@ async function readerOf(deps: PortalDeps, response: Response): Promise<PortalCal
 /** The dependencies of the portal. */
 type PortalDeps = DepsOf<typeof listRedemptions> &
   DepsOf<typeof readStatement> &
+  DepsOf<typeof readFeed> &
   DepsOf<typeof findOrders> &
   DepsOf<typeof findRedemption> &
   DepsOf<typeof readVoucherHistory> &
@@ -122,6 +130,7 @@ export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<Portal
   serve("/redemptions.csv", redemptionsFile(deps));
   serve("/statement", page(deps, statementPage(deps)));
   serve("/statement.csv", statementFile(deps));
+  serve("/activity", page(deps, activityPage(deps)));
   const ofOrders = ofWings.flatMap(({ order }) => order ?? []);
   serveOrders(serve, deps, ofOrders);
   for (const further of pages) serve(further.path, page(deps, furtherPage(deps, further)));
@@ -219,6 +228,21 @@ function statementPage(deps: PortalDeps): Render {
 function statementFile(deps: PortalDeps): RequestHandler {
   return async ({ query }, response) =>
     deps.sendFile(response, await readStatementFile(deps, callerOf(response), String(query.month)));
+}
+
+/** The organization's last events, or those before or after another page. If no event comes after it, the last ones. */
+function activityPage(deps: PortalDeps): Render {
+  return async (caller, { query }) => {
+    const { after, until } = validate(activityQuery, query);
+    if (after === undefined) {
+      const { events, start } = await readLastEvents(deps, caller, until, ACTIVITY_PAGE_MAX);
+      return renderActivityPage(deps.config, caller, { events, earlier: start, later: until ?? null });
+    }
+    const wanted = { after, limit: ACTIVITY_PAGE_MAX, types: undefined, wait: 0 };
+    const { events, nextCursor } = await readFeed(deps, caller, wanted);
+    if (events.length === 0) return portalPath(deps.config, "activity");
+    return renderActivityPage(deps.config, caller, { events, earlier: after, later: nextCursor });
+  };
 }
 
 function serveOrders<Deps extends PortalDeps>(serve: Serve, deps: Deps, ofWings: readonly OrderPart<Deps>[]): void {

@@ -65,7 +65,8 @@ export function renderTop(site: Site, { sandbox, further, locale }: PortalCaller
   const links = further.map((page) => html`<a href="${path}${page.path}">${page.label(locale)}</a>`);
   return html`<nav class="ops" aria-label="${t("portal.name")}"><a href="${path}">${t("portal.overview")}</a> \
 <a href="${path}/redemptions">${t("portal.redemptions")}</a> \
-<a href="${path}/statement">${t("portal.statements")}</a> ${links}</nav>
+<a href="${path}/statement">${t("portal.statements")}</a> \
+<a href="${path}/activity">${t("portal.activity")}</a> ${links}</nav>
 ${sandbox ? html`<p class="notice" id="sandbox">${markup("portal.sandbox")}</p>` : null}
 <form class="check" role="search" action="${path}" method="post">
 <label for="words">${t("portal.find")}</label>

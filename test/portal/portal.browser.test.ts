@@ -62,6 +62,7 @@ describe.each([...LOOKS, ["narrow phone, German", NARROW] as const])("on a %s", 
     ["day", "/portal/redemptions", 200],
     ["month", `/portal/redemptions?month=${new Date().toISOString().slice(0, 7)}`, 200],
     ["statement", STATEMENT, 200],
+    ["activity", "/portal/activity", 200],
     ["order", "/portal/orders/order-of-the-page", 200],
     ["webhook endpoints", "/portal/webhooks", 200],
     ["unknown order", "/portal/orders/none", 404],
@@ -141,7 +142,7 @@ it("a partner's user sees a plot whose bars match the numbers of the table", asy
 it("a bookkeeper reads each table on a phone without horizontal scrolling, and prints only figures", async () => {
   const { page } = await visit(`${api.url}/portal`, NARROW);
   const month = `/portal/redemptions?month=${new Date().toISOString().slice(0, 7)}`;
-  for (const path of ["/portal", "/portal/redemptions", month, STATEMENT]) {
+  for (const path of ["/portal", "/portal/redemptions", month, STATEMENT, "/portal/activity"]) {
     await page.goto(`${api.url}${path}`);
     const wide =
       "[...document.querySelectorAll('.scroll')].filter((part) => part.scrollWidth > part.clientWidth).length";

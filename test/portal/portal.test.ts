@@ -7,7 +7,14 @@ import { basic, browse, nextOf } from "../support/browse.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import {
+  issueVoucher,
+  issueVouchers,
+  makeKey,
+  makePartner,
+  provisioning,
+  type TestPartner,
+} from "../support/supply.ts";
 import { avoidMidnight, until } from "../support/until.ts";
 import { useDatabase } from "../support/use-service.ts";
 
@@ -241,6 +248,39 @@ describe("the numbers of the portal", () => {
   });
 });
 
+it("the activity pages have the events of the feed, newest first, and lead to each other both ways", async () => {
+  await issueVouchers(db, partner, 250);
+  await redeem(partner, till, "order-of-the-activity");
+  const feed = await until(async () => {
+    const events: { entityId: string; eventType: string }[] = [];
+    for (let after = ""; ; ) {
+      const { body } = await till.feed(after === "" ? {} : { after });
+      if (body.events.length === 0) break;
+      events.push(...body.events);
+      after = body.nextCursor;
+    }
+    return events.at(-1)?.eventType === "voucher.instance.redeemed" ? events.map(({ entityId }) => entityId) : null;
+  });
+  const vouchersOn = (text: string) => Array.from(text.matchAll(/VoucherInstance\/(\w+)"/g), ([, id = ""]) => id);
+  const newest = await open("/activity");
+  expect(newest.text).not.toContain('rel="prev"');
+  expect(newest.text).toMatch(/>Redeemed<[\s\S]*?href="\/portal\/orders\/order-of-the-activity"/);
+  const pages = [newest];
+  for (let next = nextOf(newest.text, "/portal"); next !== ""; next = nextOf(pages.at(-1)?.text ?? "", "/portal"))
+    pages.push(await open(next));
+  expect(pages.map(({ text }) => vouchersOn(text))).toEqual(inPages(feed.toReversed(), 100));
+  // Back from the oldest page, whose first event begins the next page.
+  const laterOf = (text: string) => /rel="prev" href="\/portal([^"]+)"/.exec(text)?.[1] ?? "";
+  let back = pages.at(-1) ?? newest;
+  for (const { text } of pages.toReversed().slice(1)) {
+    back = await open(laterOf(back.text));
+    expect(vouchersOn(back.text)).toEqual(vouchersOn(text));
+  }
+  expect(await open(laterOf(back.text))).toMatchObject({ status: 303, location: "/portal/activity" });
+  expect((await open(laterOf(back.text), strangerReader)).status).toBe(400);
+  expect(vouchersOn((await open("/activity", strangerReader)).text)).toHaveLength(2);
+});
+
 describe("an order in the portal", () => {
   it("an order in the portal shows its redemption and history, and its receipt once the log has it", async () => {
     const { status, text } = await open("/orders/order-of-the-portal");
@@ -419,6 +459,7 @@ const PATHS = [
   "/webhooks",
   "/statement?month=2026-10",
   "/statement.csv?month=2026-10",
+  "/activity",
 ];
 
 it.each([
@@ -525,7 +566,7 @@ it("each response of the portal forbids caching, and inline code by its CSP", as
 });
 
 it("every response of the portal to a sandbox is marked as sandbox, and no other response is", async () => {
-  for (const path of ["", "/redemptions", "/orders/none", "/redemptions?day=x", "/webhooks"]) {
+  for (const path of ["", "/redemptions", "/activity", "/orders/none", "/redemptions?day=x", "/webhooks"]) {
     expect((await open(path, sandboxReader)).text, path).toContain('id="sandbox"');
     expect((await open(path)).text, path).not.toContain('id="sandbox"');
   }
@@ -562,6 +603,9 @@ it("the portal shows webhook endpoints to keys with voucher.webhook, only of the
   expect(text).not.toContain("whk_of_the_stranger");
   expect((await open("")).text).not.toContain("/portal/webhooks");
 });
+
+const inPages = <T>(items: readonly T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, page) => items.slice(page * size, (page + 1) * size));
 
 async function readerOf({ organizationId }: TestPartner, more: Parameters<typeof makeKey>[2] = {}): Promise<string> {
   return (await makeKey(db, organizationId, { scopes: ["voucher.read"], ...more })).key;

@@ -14,6 +14,7 @@ import {
   type FeedEvent,
   type FeedPlace,
   findFeedPlace,
+  findPageStart,
   findScannedPlace,
   selectFeedEvents,
 } from "./db/feed.ts";
@@ -81,6 +82,33 @@ export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Pro
       completeUntil: end.completeUntil.toISOString(),
     };
   }
+}
+
+/**
+ * Reads the organization's last events up to a cursor, or up to the end of the feed, and confirms them. `start` is the
+ * cursor after which they begin, or null if they begin with the first event. Works without Redis.
+ * @throws AppError as {@link readFeed}.
+ */
+export async function readLastEvents(
+  ctx: Deps,
+  caller: Caller,
+  until: string | undefined,
+  limit: number,
+): Promise<{ events: FeedEventView[]; start: string | null }> {
+  const { pool, partnerCalls } = ctx;
+  const { organizationId } = caller;
+  return readConfirmed(ctx, async () => {
+    const end = await ctx.eventFeed.readEnd(caller);
+    const lastSlot = await findStart(ctx, caller, until ?? NOW, end.lastSlot);
+    const page = { organizationId, lastSlot, scanned: SCANNED_MAX * SCANS_MAX, limit };
+    const afterSlot = await partnerCalls(caller, () => findPageStart(pool, page));
+    const found = await partnerCalls(caller, () => selectFeedEvents(pool, { ...page, afterSlot, eventTypes: [] }));
+    const place = await partnerCalls(caller, () => findFeedPlace(pool, afterSlot));
+    return {
+      events: found.map((event) => viewFeedEvent(event, caller, writeCursor(ctx, caller, event))),
+      start: place && writeCursor(ctx, caller, place),
+    };
+  });
 }
 
 async function readPage(

@@ -52,6 +52,10 @@ beforeAll(async () => {
       kind: "portalReads",
       send: () => browse(`${api.url}/portal/redemptions`, { headers: basic(reader) }),
     },
+    "the portal's events": {
+      kind: "portalReads",
+      send: () => browse(`${api.url}/portal/activity`, { headers: basic(reader) }),
+    },
     "the page for operators": { kind: "operatorReads", send: () => asOperator("") },
     "an operator's list": { kind: "operatorReads", send: () => asOperator("/organizations") },
     listings: { kind: "publicReads", send: () => fromElsewhere("/marketplace/listings") },

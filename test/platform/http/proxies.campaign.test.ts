@@ -174,6 +174,7 @@ describe.each(runnable)("the example for $name", (example) => {
       "/docs/guide",
       "/portal",
       "/portal/redemptions",
+      "/portal/activity",
       "/ops",
       "/ops/queues",
       "/openapi.json",

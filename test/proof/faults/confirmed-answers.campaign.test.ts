@@ -263,6 +263,7 @@ async function makeCalls({ db, api, worker, receiver }: Started) {
     "/portal/redemptions.csv": () => portal("/redemptions.csv?from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z"),
     "/portal/statement": () => portal("/statement?month=2026-11"),
     "/portal/statement.csv": () => portal("/statement.csv?month=2026-11"),
+    "/portal/activity": () => portal("/activity"),
     "/portal/orders": () => portal(`/orders/${order.externalRef}`),
     "/portal/receipt": () => portal(`/orders/${order.externalRef}/receipt`),
     "/portal/webhooks": () => portal("/webhooks"),

@@ -25,6 +25,7 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
       "/redemptions.csv",
       "/statement",
       "/statement.csv",
+      "/activity",
       "/orders",
       "/orders/:externalRef",
       "/receipt",

@@ -17,6 +17,19 @@ SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e WHERE e.log_slot > $1::bigint AND e.log_slot <= $2::bigint
  ORDER BY e.log_slot OFFSET $3::int - 1 LIMIT 1;
 
+-- name: find_page_start(organization_id, last_slot, scanned, limit)
+-- The slot after which the organization's last events up to last_slot begin: that of the event before them, of another
+-- organization's event if the scan ends first, or 0.
+SELECT coalesce(
+         (SELECT e.log_slot
+            FROM (SELECT o.log_slot, o.voucher_id FROM voucher_events AS o WHERE o.log_slot <= $2::bigint
+                   ORDER BY o.log_slot DESC LIMIT $3::int) AS e
+           WHERE (SELECT v.organization_id FROM vouchers AS v WHERE v.id = e.voucher_id) = $1::text
+           ORDER BY e.log_slot DESC OFFSET $4::int LIMIT 1),
+         (SELECT o.log_slot FROM voucher_events AS o WHERE o.log_slot <= $2::bigint
+           ORDER BY o.log_slot DESC OFFSET $3::int LIMIT 1),
+         0) AS slot;
+
 -- name: select_feed_events(organization_id, after_slot, last_slot, event_types, scanned, limit)
 -- The organization's events among the next events of the feed. No given type means all types. The feed contains the
 -- events of all organizations, so the scan is bounded.

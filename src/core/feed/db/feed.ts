@@ -23,6 +23,11 @@ export const findScannedPlace = sql.row("find_scanned_place", FEED_PLACE, {
   lastSlot: bigint,
   scanned: integer,
 });
+export const findPageStart = sql.requiredValue(
+  "find_page_start",
+  { slot: bigint },
+  { organizationId: text, lastSlot: bigint, scanned: integer, limit: integer },
+);
 export const selectFeedEvents = sql.rows("select_feed_events", FEED_EVENT, {
   organizationId: text,
   afterSlot: bigint,
