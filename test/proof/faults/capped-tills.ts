@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { NO_CAPS } from "../../../src/core/keys/db/api-keys.ts";
 import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
+import { checkCap } from "./caps.ts";
 import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
 import type { History, SuppliedKey, SuppliedVoucher, Violation } from "./history.ts";
 
@@ -44,17 +45,12 @@ export function startCappedTills(
   });
 }
 
-/** Expects that the key redeems exactly its cap before a call is refused, and that no other key is refused. */
+/** Checks the redemptions of the key in the database, and the refusals in the history. */
 export async function checkCappedTills(db: pg.Pool, history: History, { key }: CappedTills): Promise<Violation[]> {
-  const { rows } = await db.query<{ count: number }>(
-    `SELECT count(*)::int FROM redemptions WHERE key_id = $1 GROUP BY (redeemed_at AT TIME ZONE 'UTC')::date`,
+  const { rows } = await db.query<{ externalRef: string; day: string }>(
+    `SELECT external_ref AS "externalRef", (redeemed_at AT TIME ZONE 'UTC')::date::text AS day
+       FROM redemptions WHERE key_id = $1`,
     [key.id],
   );
-  const refused = history.of("redeem").filter(({ code }) => code === "cap_reached");
-  const lost = history.losses.length + history.setBacks.length > 0;
-  const problems = rows.filter(({ count }) => count > MAX_PER_DAY).map(({ count }) => `it redeemed ${count}`);
-  if (refused.some(({ ask }) => ask.key.id !== key.id)) problems.push("a key without a limit was refused");
-  if (refused.length > 0 && !lost && !rows.some(({ count }) => count === MAX_PER_DAY))
-    problems.push("it was refused below its limit");
-  return problems.map((detail) => ({ rule: "a key redeems its daily limit, and no more", detail, exchanges: [] }));
+  return checkCap(history, rows, key.id, MAX_PER_DAY);
 }

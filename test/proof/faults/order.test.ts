@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { checkCap } from "./caps.ts";
 import { answersOf } from "./crafted-history.ts";
 import type { History } from "./history.ts";
 import { checkOrder } from "./order.ts";
@@ -242,6 +243,24 @@ it.each<[calls: string, lostMs: number, broken: string[]]>([
   const history = answersOf(calls.split(", "));
   history.losses.push({ fromMs: lostMs, untilMs: lostMs });
   expect(brokenBy(history)).toEqual(broken);
+});
+
+// The limit is two. The database has the redemptions of these orders.
+it.each<[calls: string, recorded: number[], lostMs: number[], isBroken: boolean]>([
+  ["100-200 redeemed, 100-200 redeemed otherwise, 201-300 capped", [1, 2], [], false],
+  ["100-200 redeemed, 100-400 redeemed otherwise, 150-300 capped", [1, 2], [], false],
+  ["100-200 gone, 201-300 redeemed otherwise, 301-400 capped", [1, 2], [], false],
+  ["100-200 redeemed, 201-300 capped, 301-400 redeemed otherwise", [1, 2], [], true],
+  ["100-200 redeemed, 201-300 unknown otherwise, 301-400 capped", [1], [], true],
+  ["100-200 redeemed, 201-300 unknown otherwise, 301-400 capped", [1], [350], false],
+  ["100-200 redeemed, 201-300 capped, 301-400 unknown otherwise", [1], [350], true],
+  ["100-200 redeemed, 100-200 redeemed otherwise, 201-300 other key capped", [1, 2], [], true],
+  ["100-200 redeemed, 100-200 redeemed otherwise", [1, 2, 3], [], true],
+])("checkCap judges the history %s with the redemptions %j, losses at %j", (calls, recorded, lost, broken) => {
+  const history = answersOf(calls.split(", "));
+  for (const ms of lost) history.losses.push({ fromMs: ms, untilMs: ms });
+  const rows = recorded.map((order) => ({ externalRef: `order-${order}`, day: "1970-01-01" }));
+  expect(checkCap(history, rows, "key_till", 2).length > 0).toBe(broken);
 });
 
 it("checkOrder finds the broken rule even if open attempts and lost primaries allow many orders", () => {
