@@ -9,7 +9,7 @@ import { ConfigError, UnusableFile } from "../platform/config.ts";
 import { RefusedConnection } from "../platform/db/client.ts";
 import { isUndefined, UnusableDatabase } from "../platform/db/schema.ts";
 import { UnmetRequirement } from "../platform/db/session.ts";
-import { isDatabaseUnavailable, isForbidden, isLockTimeout } from "../platform/db/transaction.ts";
+import { isDatabaseAway, isForbidden, isLockTimeout } from "../platform/db/transaction.ts";
 import { CommitUnknown, EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
@@ -52,7 +52,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof UnusableDatabase && error.state === "unavailable")
     return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);
-  if (isDatabaseUnavailable(error)) return unavailable((error as { code?: string }).code);
+  if (isDatabaseAway(error)) return unavailable((error as { code?: string }).code);
   return explainSystemError(error);
 }
 
@@ -69,7 +69,7 @@ function explainDatabaseError(error: pg.DatabaseError): Explanation {
       "Connect as the role of voucherctl or as the owner. `voucherctl db roles` needs an owner with CREATEROLE.",
     );
   }
-  if (isDatabaseUnavailable(error)) return unavailable(message);
+  if (isDatabaseAway(error)) return unavailable(message);
   return { message: `The database refused: ${message}.`, exitCode: EXIT.refused };
 }
 

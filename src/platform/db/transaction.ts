@@ -16,6 +16,11 @@ const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
 const INSUFFICIENT_PRIVILEGE = "42501";
 /**
+ * The session no longer fits the server: the server is read-only now, a migration has changed the result of a prepared
+ * statement, or a pooler has lost a prepared statement. A new connection has a new session.
+ */
+const STALE_SESSION = [READ_ONLY_TRANSACTION, "0A000", "26000"];
+/**
  * The state on which the transaction decided has changed. Raised by `assert_row_count`, and by triggers (daily limits,
  * `closed_until`, erased references).
  */
@@ -93,12 +98,11 @@ export async function readThenWrite<Seen, T>(
     await client.query("ROLLBACK").catch((rollbackError: Error) => {
       broken = rollbackError;
     });
-    // The server was the primary when this connection was opened, and is read-only now. The connection must not return
-    // to the pool.
-    if (isReadOnly(error)) broken = error as Error;
     // After the first error, the server refuses the statements that were sent with it. The promise of such a statement
     // may be rejected first.
-    throw hasSqlState(error, IN_FAILED_TRANSACTION) ? (firstError ?? error) : error;
+    const cause = hasSqlState(error, IN_FAILED_TRANSACTION) ? (firstError ?? error) : error;
+    if (isStale(cause)) broken = cause as Error;
+    throw cause;
   } finally {
     client.connection.off("errorMessage", onError);
     client.off("notice", onNotice);
@@ -192,7 +196,12 @@ export function isDatabaseAway(error: unknown): boolean {
 
 /** Whether the database is the cause, not the call or the program. A later call may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  return isDatabaseAway(error) || isForbidden(error) || isUndefined(error);
+  return isDatabaseAway(error) || isForbidden(error) || isUndefined(error) || isStale(error);
+}
+
+/** Whether the connection must not return to the pool, because its session no longer fits the server. */
+function isStale(error: unknown): boolean {
+  return STALE_SESSION.some((code) => hasSqlState(error, code));
 }
 
 /** Whether the server is read-only. */

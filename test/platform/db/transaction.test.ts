@@ -3,6 +3,7 @@ import type pg from "pg";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import {
   inTransaction,
+  isDatabaseUnavailable,
   isRetryable,
   readThenWrite,
   violates,
@@ -167,6 +168,18 @@ it("a transaction leaves its connection usable after statements in a pipeline ha
   const { rows } = await inTransaction(pool, (tx) => named(tx, "first_use", "SELECT 1 AS one"));
   expect(rows).toEqual([{ one: 1 }]);
   expect(pool.totalCount).toBe(1);
+});
+
+it.each([
+  ["a migration has changed the result of a prepared statement", "ALTER TABLE notes ADD COLUMN later text", "0A000"],
+  ["its prepared statements are lost", "DEALLOCATE ALL", "26000"],
+])("a transaction fails as unavailable and gives up its connection when %s", async (_what, change, code) => {
+  const read = () => inTransaction(pool, (tx) => tx.query({ name: "read_notes", text: "SELECT * FROM notes" }));
+  await read();
+  await (change.startsWith("ALTER") ? servers.db : pool).query(change);
+  const error = await read().catch((thrown: unknown) => thrown);
+  expect([error, isDatabaseUnavailable(error)]).toEqual([expect.objectContaining({ code }), true]);
+  expect((await read()).rows).toEqual([]);
 });
 
 async function notes(): Promise<string[]> {
