@@ -18,7 +18,7 @@ export interface RedisTls {
 
 /** The rights of the service's user, from `docs/servers.md`. */
 export const ACL_RULES =
-  "~* &* +@all -@admin -@dangerous +info +role +client|list +config|get +cluster|slots +cluster|nodes +cluster|info";
+  "~* &* +@all -@admin -@dangerous +info +role +client|list +cluster|slots +cluster|nodes +cluster|info";
 
 /** Creates an authority and a certificate for loopback in a directory, and two users. The default user is disabled. */
 export function makeRedisTls(directory: string): RedisTls {

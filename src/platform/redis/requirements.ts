@@ -145,7 +145,7 @@ const SERVER: readonly Check<ServerView>[] = [
     query: ({ read }) => (read("aof_enabled") === "1" ? "yes" : "no"),
     sentence: () =>
       "Redis has appendonly = no: a restart loses waiting jobs and leases. No redemption is lost, but callers wait " +
-      "and retry. Run: CONFIG SET appendonly yes",
+      "and retry. Set appendonly to yes, if the server has it.",
     code: "redis_without_aof",
     effect: "risk",
   },
@@ -156,8 +156,7 @@ const SERVER: readonly Check<ServerView>[] = [
     query: ({ read }) => read("maxmemory_policy"),
     isMet: (policy) => policy === "noeviction" || policy === "",
     sentence: (policy) =>
-      `Redis has maxmemory-policy = ${policy}: when memory is full it deletes jobs and leases. Run: CONFIG SET ` +
-      "maxmemory-policy noeviction",
+      `Redis has maxmemory-policy = ${policy}: when memory is full it deletes jobs and leases. Set it to noeviction.`,
     code: "redis_evicts",
     effect: "risk",
   },
