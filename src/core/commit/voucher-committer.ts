@@ -32,21 +32,18 @@ export function openVoucherCommitter<
     const voucherIds = [...new Set(items.map((item) => item.voucherId))].filter((id) => id !== null);
     let mine: ReadonlySet<string> = new Set();
     const isLocked = ({ voucherId }: Item) => voucherId === null || mine.has(voucherId);
+    const lock = async (tx: Transaction) => {
+      const [voucherId] = voucherIds;
+      const waits = waitMs !== null && voucherId !== undefined;
+      const locked = waits ? await lockVoucher(tx, voucherId) : await lockFreeVouchers(tx, voucherIds);
+      if (locked === false) throw new Error(`there is no voucher ${voucherId}`);
+      mine = locked === true ? new Set(voucherIds) : locked;
+    };
     const results = await readThenWrite(
       pool,
-      (tx) => {
-        const [voucherId] = voucherIds;
-        const wait = waitMs === null ? null : waitForLocks(tx, waitMs);
-        // One `Promise.all`, so that the error of the first failed statement is thrown.
-        return Promise.all([
-          wait,
-          wait && voucherId !== undefined ? lockVoucher(tx, voucherId) : lockFreeVouchers(tx, voucherIds),
-          read(tx, items),
-        ]);
-      },
-      async ([, locked, state], tx) => {
-        if (locked === false) throw new Error(`there is no voucher ${voucherIds[0]}`);
-        mine = locked === true ? new Set(voucherIds) : locked;
+      // One `Promise.all`, so that the error of the first failed statement is thrown.
+      (tx) => Promise.all([waitMs === null ? null : waitForLocks(tx, waitMs), lock(tx), read(tx, items)]),
+      async ([, , state], tx) => {
         const lockedItems = items.filter(isLocked);
         const decision: Decided<Result[]> =
           lockedItems.length > 0 ? await decide(lockedItems, state, tx) : { result: [], writes: [] };

@@ -47,6 +47,11 @@ interface RedeemState extends LockedVouchers {
   confirmations: Map<string, Confirmation>;
   /** Ids of the attempts whose references have been ended since the attempts' first read. */
   ended: Set<string>;
+  /**
+   * The rest of each key's daily limit, by key id. The API may not know of a new limit. In that case, the database
+   * refuses redemptions above it.
+   */
+  caps: Map<string, CapLeft>;
   sinks: EventSinks;
 }
 
@@ -118,10 +123,12 @@ async function runCanary(
 async function readRedeemState(tx: Transaction, all: readonly Request[]): Promise<RedeemState | null> {
   const requests = all.filter(isRedeem);
   if (requests.length === 0) return null;
-  const [references, locked, sinks] = await Promise.all([
+  const capped = requests.filter((request) => request.capped).map(({ keyId }) => keyId);
+  const [references, locked, sinks, caps] = await Promise.all([
     lockReferences(tx, requests),
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
     openSinks(tx),
+    capped.length === 0 ? new Map() : lockKeyCaps(tx, capped),
   ]);
   const confirmations = new Map<string, Confirmation>();
   const ended = new Set<string>();
@@ -130,7 +137,7 @@ async function readRedeemState(tx: Transaction, all: readonly Request[]): Promis
     if (confirmation !== null) confirmations.set(refKey(request), confirmation);
     if (isEnded) ended.add(request.attemptId);
   }
-  return { ...locked, confirmations, ended, sinks };
+  return { ...locked, confirmations, ended, sinks, caps };
 }
 
 interface BatchContext {
@@ -179,10 +186,7 @@ async function redeemBatch(
       ? [{ ticket: reservation.ticket, state: "Expired" }]
       : [],
   );
-  // The API may not know of a new cap. In that case, the database refuses redemptions above it.
-  const capped = requests.filter((request) => request.capped).map(({ keyId }) => keyId);
-  const caps = capped.length === 0 ? NO_CAPS : await lockKeyCaps(tx, capped, now);
-  const { result, decided } = decideBatch(ctx, tx, requests, state, caps);
+  const { result, decided } = decideBatch(ctx, tx, requests, state);
   const chains = decided.map((one) => one.voucher);
   const pending = await readPending(tx, chains);
   const events = decided.map((one) => redeemedEvent(ctx, one, now));
@@ -202,10 +206,6 @@ async function redeemBatch(
   return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
 }
 
-/** The remaining daily limits of keys, by key id. */
-type Caps = ReadonlyMap<string, CapLeft>;
-const NO_CAPS: Caps = new Map();
-
 /**
  * Returns the result of each request, and the new redemptions. Adds each new redemption to the state and subtracts it
  * from the cap.
@@ -214,8 +214,7 @@ function decideBatch(
   ctx: BatchContext,
   tx: Transaction,
   requests: readonly RedeemRequest[],
-  { now, vouchers, confirmations, ended }: RedeemState,
-  caps: Caps,
+  { now, vouchers, confirmations, ended, caps }: RedeemState,
 ): { result: RedeemJobResult[]; decided: DecidedRedeem[] } {
   const tokenHashOf = (reservation: Reservation) => expectedTokenHash(ctx.tokenSecrets, reservation);
   const decided: DecidedRedeem[] = [];

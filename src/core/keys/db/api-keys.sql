@@ -47,13 +47,13 @@ VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timest
 -- statements see the redemptions of other transactions. Keys must be distinct and in order.
 SELECT pg_advisory_xact_lock(key_cap_lock(w.key_id)) FROM unnest($1::text[]) AS w (key_id);
 
--- name: select_key_caps(key_id, day_of)
--- How much locked keys may still redeem on the day (UTC) of a given time, in redemptions and cents. Null means no
--- limit. Keys without a cap give no row.
+-- name: select_key_caps(key_id)
+-- How much locked keys may still redeem today (UTC), in redemptions and cents. Null means no limit. Keys without a cap
+-- give no row.
 SELECT k.id AS "keyId", k.max_per_day - coalesce(d.redemptions, 0) AS redemptions,
        ((k.max_amount_per_day_usd - coalesce(d.amount_usd, 0)) * 100)::bigint AS cents
   FROM api_keys AS k
-  LEFT JOIN key_days AS d ON d.key_id = k.id AND d.day = ($2::timestamptz AT TIME ZONE 'UTC')::date
+  LEFT JOIN key_days AS d ON d.key_id = k.id AND d.day = (statement_timestamp() AT TIME ZONE 'UTC')::date
  WHERE k.id = ANY ($1::text[]) AND (k.max_per_day IS NOT NULL OR k.max_amount_per_day_usd IS NOT NULL);
 
 -- name: find_key_caps(id)

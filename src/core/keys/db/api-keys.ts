@@ -93,7 +93,7 @@ const lockCaps = sql.execute("lock_key_caps", { keyId: arrayOf(text) });
 const selectCaps = sql.rows(
   "select_key_caps",
   { keyId: text, redemptions: orNull(integer), cents: orNull(bigint) },
-  { keyId: arrayOf(text), dayOf: timestamptz },
+  { keyId: arrayOf(text) },
 );
 export const findKeyCaps = sql.row(
   "find_key_caps",
@@ -153,16 +153,12 @@ export interface CapLeft {
 }
 
 /**
- * Locks the caps (daily limits) of keys until the transaction ends. Reads how much of each cap is left on the day of a
- * given time. Keys without a cap are left out.
+ * Locks the caps (daily limits) of keys until the transaction ends. Reads how much of each cap is left today, UTC. Keys
+ * without a cap are left out. Sends its statements at once.
  */
-export async function lockKeyCaps(
-  tx: Transaction,
-  keyIds: readonly string[],
-  dayOf: Date,
-): Promise<Map<string, CapLeft>> {
+export async function lockKeyCaps(tx: Transaction, keyIds: readonly string[]): Promise<Map<string, CapLeft>> {
   const distinct = [...new Set(keyIds)].sort();
-  const [, caps] = await Promise.all([lockCaps(tx, distinct), selectCaps(tx, { keyId: distinct, dayOf })]);
+  const [, caps] = await Promise.all([lockCaps(tx, distinct), selectCaps(tx, distinct)]);
   return new Map(caps.map(({ keyId, ...left }) => [keyId, left]));
 }
 
