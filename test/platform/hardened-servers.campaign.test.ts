@@ -107,13 +107,14 @@ describe.skipIf(!hasCoreRules() || !hasProgram("nginx")).each([1, 2])("the core 
       const answers = [
         await till.redeem(order),
         await till.redemption(order.externalRef),
+        await browse(`${apache.url}/portal/orders?${new URLSearchParams({ externalRef: order.externalRef })}`, portal),
         await browse(`${apache.url}/portal`, { ...portal, form: { words: order.externalRef } }),
         await browse(`${apache.url}/ops/brands/${partner.brandId}/rename`, {
           ...ops,
           form: { name: `${text} ${level}` },
         }),
       ];
-      expect([text, ...answers.map(({ status }) => status)]).toEqual([text, 200, 200, 303, 303]);
+      expect([text, ...answers.map(({ status }) => status)]).toEqual([text, 200, 200, 200, 303, 303]);
     }
     for (const path of ["/portal", "/portal/redemptions"])
       expect((await browse(`${apache.url}${path}`, portal)).status).toBe(200);
@@ -122,6 +123,10 @@ describe.skipIf(!hasCoreRules() || !hasProgram("nginx")).each([1, 2])("the core 
     for (const path of ["/", "/docs", "/docs/guide", "/openapi.json"])
       expect([path, (await browse(`${apache.url}${path}`)).status]).toEqual([path, 200]);
     expect(apache.takeMatchedRules()).toEqual([]);
+    // The rules still apply to all other parameters and addresses.
+    for (const path of ["/docs?page=../../etc/passwd", "/partner/vouchers/..%2F..%2Fetc", "/docs?q=a'+or+1=1--"])
+      expect([path, (await browse(`${apache.url}${path}`)).status]).toEqual([path, 403]);
+    apache.takeMatchedRules();
   });
 });
 
