@@ -55,7 +55,7 @@ it.each(NO_TRACE)("the owner cannot remove a payload if the erasing event %s", a
   expect(await refusalOf("owner", REMOVE, id)).toBe(REFUSED);
 });
 
-it("no role can UPDATE a redemption's reference or payload, even with an erasing event", async () => {
+it("pva_api and pva_admin cannot UPDATE a redemption's reference or payload, even with an erasing event", async () => {
   const id = await redeemed();
   const texts =
     "UPDATE redemptions SET external_ref = erased_form(organization_id, external_ref) WHERE voucher_id = $1";

@@ -223,7 +223,7 @@ it("a second delivery of a job whose caller got voucher_busy redeems nothing", a
   await workers.close();
 });
 
-it("a redeem that its paused process left unread answers redeem_unknown and adds no job", async () => {
+it("a redeem that a paused process reads late answers redeem_unknown and adds no job", async () => {
   const { code } = await issue();
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];

@@ -135,7 +135,7 @@ it("at most a tenth of calls fail while a migration waits for a long read of vou
   rmSync(directory, { recursive: true });
 });
 
-it("two simultaneous migration runs wait for each other, and apply each migration once", async () => {
+it("of two simultaneous migration runs, one waits for the other, and each migration is applied once", async () => {
   const file = addMigration("slow", "ALTER TABLE busy ADD COLUMN slow integer");
   const [one, other] = await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT * FROM busy");
