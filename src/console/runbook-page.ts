@@ -1,12 +1,11 @@
-import { RUNBOOK_PATHS } from "../pages/documents.ts";
 import { html } from "../pages/html.ts";
 import { layOutForOperators } from "../pages/operator-frame.ts";
 import type { Page } from "./visit.ts";
 
 /** The names of all faults and alerts, which are also anchors, with links to their entries in the documents. */
-export const runbookPage: Page = async ({ site }) => {
+export const runbookPage: Page<{ runbook: ReadonlyMap<string, string> }> = async ({ ctx, site }) => {
   const entries = Array.from(
-    RUNBOOK_PATHS,
+    ctx.runbook,
     ([name, path]) => html`<li id="${name}"><a href="${site.basePath}${path}">${name}</a></li>\n`,
   );
   return layOutForOperators(

@@ -2,6 +2,7 @@ import express, { type Express } from "express";
 import { mountDashboard } from "../console/mount-dashboard.ts";
 import { mountOperatorPages } from "../console/mount-operator-pages.ts";
 import { observeRequests, traceRequests } from "../core/processes/observe-requests.ts";
+import { allDocuments, runbookEntries } from "../pages/documents.ts";
 import { offerPage } from "../pages/error-page.ts";
 import { mountPages } from "../pages/mount-pages.ts";
 import { mountReference } from "../pages/openapi/mount-reference.ts";
@@ -45,7 +46,8 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   for (const route of each("routes").flatMap((routes) => routes(ctx))) mount(app, ctx, route);
   const operatorPages = each("operatorPages");
   const sections = operatorPages.flatMap(({ sections = [] }) => sections);
-  const operated = { ...ctx, config: { ...ctx.config, sections } };
+  const runbook = runbookEntries(allDocuments(REFERENCE.documents));
+  const operated = { ...ctx, runbook, config: { ...ctx.config, sections } };
   mountDashboard(app, operated);
   mountOperatorPages(app, operated, operatorPages, WING_ACTS);
   mountPortal(app, ctx, each("portal"));

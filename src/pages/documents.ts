@@ -68,8 +68,22 @@ export const DOCUMENTS: readonly ServedDocument[] = readDocuments([
   ...FILES.split(/\s+/),
 ]);
 
-/** All served files, including those that wings name. */
-export const allDocuments = (ofWings: readonly string[]): ServedDocument[] => [...DOCUMENTS, ...readDocuments(ofWings)];
+/**
+ * All served files, including those that wings name. A row of a table that begins with a link to a document which is
+ * not served is left out.
+ */
+export function allDocuments(ofWings: readonly string[]): ServedDocument[] {
+  const all = [...DOCUMENTS, ...readDocuments(ofWings)];
+  const names = new Set(all.map(({ name }) => name));
+  return all.map((document) => ({
+    ...document,
+    text: document.text.replaceAll(/^\| \[[^\]]+\]\(([\w/-]+\.md)\) \|.*\n/gm, (row, href) =>
+      names.has(targetOf(document, href).pathname.slice(1)) ? row : "",
+    ),
+  }));
+}
+
+const targetOf = ({ name }: Pick<ServedDocument, "name">, href: string) => new URL(href, `file:///${name}`);
 
 /** The documents by the headings of the tree. Documents of wings that the tree does not list come last. */
 function groupDocuments(all: readonly ServedDocument[]): { title: string; pages: ServedDocument[] }[] {
@@ -82,12 +96,20 @@ function groupDocuments(all: readonly ServedDocument[]): { title: string; pages:
   return rest.size === 0 ? groups : [...groups, { title: "More", pages: [...rest] }];
 }
 
-/** The path of each runbook entry, by the name of its fault or alert. */
-export const RUNBOOK_PATHS: ReadonlyMap<string, string> = new Map(
-  readDocuments(globSync("runbook/*.md", { cwd: FOLDER })).flatMap(({ path, text }) =>
-    Array.from(text.matchAll(/^## (\w+)$/gm), ([, fault = ""]) => [fault, `${path}#${fault.toLowerCase()}`] as const),
-  ),
-);
+/** The path of each entry of the runbook in these documents, by the name of its fault or alert. */
+export const runbookEntries = (documents: readonly ServedDocument[]): ReadonlyMap<string, string> =>
+  new Map(
+    documents
+      .filter(({ name }) => name.startsWith("runbook/"))
+      .flatMap(({ path, text }) =>
+        Array.from(
+          text.matchAll(/^## (\w+)$/gm),
+          ([, fault = ""]) => [fault, `${path}#${fault.toLowerCase()}`] as const,
+        ),
+      ),
+  );
+/** The entries of the core and of all wings. A fault of a wing that was taken away has an entry but does not occur. */
+const RUNBOOK_PATHS = runbookEntries(readDocuments(globSync("runbook/*.md", { cwd: FOLDER })));
 
 /** The address of a fault's entry in the runbook. */
 export function runbookPath({ basePath }: Site, fault: string): string {
@@ -182,11 +204,11 @@ const readProgram = (href: string) =>
 function addressOf(
   { basePath }: Site,
   all: readonly ServedDocument[],
-  { name }: ServedDocument,
+  document: ServedDocument,
   href: string,
 ): string | null {
   if (/^(https?:\/\/|#)/.test(href)) return href;
-  const { pathname, hash } = new URL(href, `file:///${name}`);
-  const target = all.find((document) => document.name === pathname.slice(1));
+  const { pathname, hash } = targetOf(document, href);
+  const target = all.find(({ name }) => name === pathname.slice(1));
   return target === undefined ? null : `${basePath}${target.path}${hash}`;
 }
