@@ -7,6 +7,7 @@ import type { WingBacklog } from "./core/metrics/open-metrics.ts";
 import type { Tasks } from "./core/sweep/sweep.ts";
 import type { PagesPart } from "./pages/mount-pages.ts";
 import type { DescribedParts } from "./pages/openapi/describe-api.ts";
+import type { Config } from "./platform/config.ts";
 import type { WingVariables } from "./platform/environment.ts";
 import type { Endpoint, Route } from "./platform/http/endpoint.ts";
 import type { QueueResources } from "./platform/queues/open-queue.ts";
@@ -39,6 +40,7 @@ export interface Wing<Core = never, Service = never, Own extends object = object
   acts?: () => Promise<readonly AnyAct[]>;
   commands?: () => Promise<CommandPart>;
   start?: () => Promise<StartPart>;
+  demo?: () => Promise<DemoPart>;
 }
 
 /** What a wing adds to the API. */
@@ -72,4 +74,17 @@ export interface StartPart {
   /** Makes its files in a directory if they do not exist. Returns the variables with their paths. */
   use: (directory: string, baseUrl: string) => Promise<Record<string, string>>;
   begin: (admin: AdminContext, env: Record<string, string>) => Promise<void>;
+}
+
+/** What a wing adds to `npm run demo`. It needs the embedded database, because only that accepts the demo's users. */
+export interface DemoPart {
+  /** The option of `npm run demo` that adds it. */
+  option: string;
+  about: string;
+  /** Adds to the demo, and returns commands to try. `mintToken` creates a token of a user. */
+  show: (
+    admin: AdminContext & { config: Pick<Config, "baseUrl"> },
+    demo: { organizationId: string; brandId: string; productId: string; validUntil: Date },
+    mintToken: (user: string) => Promise<string>,
+  ) => Promise<string>;
 }

@@ -10,13 +10,22 @@ const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-u
 
 /** Words in the names of each wing's parts in the running service. */
 const WORDS: Record<string, RegExp> = {
-  marketplace: /marketplace|^\/r\/|\/(buy|claim)$|stock_left|^(listing|product|link)_not_found|sold_out|^purchases$/i,
+  marketplace:
+    /marketplace|listing|contract|referr|links?\b|link_|^\/r\/|\/(buy|claim)$|stock_l|^product_not|sold_out|_closed/i,
   transparency:
-    /receipt|proof|\/log\b|^log$|^LOG_(?!LEVEL)|_log_(?!lines)|^log_t|VouchersLog|not_logged|payload_erased|^witness/,
+    /[Rr]eceipt|[Pp]roof|\/log\b|^log$|^LOG_(?!LEVEL)|_log_(?!lines)|^log_t|sLog(?!Li)|not_logged|load_e|ctl (log|wit)/,
   webhooks: /webhook/i,
 };
-/** Names with such a word that belong to no wing: the rule for ALERT_URL, and acts of the core. */
-const NO_PART = /^WEBHOOK_ALLOW_PRIVATE$|^listing: /;
+/**
+ * Names with such a word that belong to no wing: the rule for ALERT_URL, a scope of keys, the outbox that the core
+ * fills, a heading about versions, the links of a chain, and the audience of a batch.
+ */
+const NO_PART = new RegExp(
+  [
+    "^WEBHOOK_ALLOW_PRIVATE$|^INSERT ON webhook_outbox$|^/docs/versioning ",
+    "^voucherctl (chain\\b|batch issue|key create)|^voucherctl: ",
+  ].join("|"),
+);
 
 const read = (file: string) => readFileSync(file, "utf8");
 
@@ -56,25 +65,21 @@ it("the running service has each kind of part that a wing adds", async () => {
   const inventory = await takeInventory(join(import.meta.dirname, ".."));
   expect(kindsWith(inventory, "marketplace")).toEqual([
     "routes",
+    "operators",
+    "operations",
     "documents",
     "headings",
     "errors",
     "metrics",
-    "grants",
-  ]);
-  const pages = ["routes", "operators"];
-  const declared = ["errors", "variables", "queues", "metrics", "faults"];
-  expect(kindsWith(inventory, "transparency")).toEqual([...pages, "documents", ...declared, "grants", "help"]);
-  expect(kindsWith(inventory, "webhooks")).toEqual([
-    ...pages,
-    "portal",
-    "documents",
-    "headings",
-    ...declared,
     "acts",
     "grants",
     "help",
   ]);
+  const pages = ["routes", "operators"];
+  const described = ["operations", "documents", "runbook", "headings"];
+  const declared = [...described, "errors", "variables", "queues", "metrics", "faults"];
+  expect(kindsWith(inventory, "transparency")).toEqual([...pages, ...declared, "grants", "help"]);
+  expect(kindsWith(inventory, "webhooks")).toEqual([...pages, "portal", ...declared, "acts", "grants", "help"]);
 });
 
 it.each([
@@ -99,14 +104,18 @@ it("a wing of one file and its grants works with only its line in the list of wi
     mkdirSync(join(directory, "src/lanterns"));
     writeFileSync(join(directory, "src/lanterns/wing.ts"), LANTERNS);
     writeFileSync(join(directory, "src/lanterns/grants.sql"), "GRANT SELECT ON lanterns TO pva_api;\n");
-    writeFileSync(join(directory, "docs/lanterns.md"), "# Lanterns\n\nThey burn.\n");
+    writeFileSync(join(directory, "docs/lanterns.md"), "# Lanterns\n\n## Oil\n");
+    writeFileSync(join(directory, "docs/runbook/lanterns.md"), "# Runbook: lanterns\n\n## LanternOut\n");
     const list = read(join(directory, LIST));
     const line = list.replace("= [wing(", "= [wing(lanterns), wing(");
     writeFileSync(join(directory, LIST), `import { lanterns } from "../lanterns/wing.ts";\n${line}`);
     await expectCompiled(directory);
     expect(await takeInventory(directory)).toMatchObject({
       routes: expect.arrayContaining(["/lanterns"]),
+      operations: expect.arrayContaining(["readLanterns"]),
       documents: expect.arrayContaining(["/docs/lanterns"]),
+      runbook: expect.arrayContaining(["LanternOut"]),
+      headings: expect.arrayContaining(["/docs/lanterns ## Oil"]),
       operators: expect.arrayContaining(["/lanterns"]),
       portal: expect.arrayContaining(["/lanterns"]),
       errors: expect.arrayContaining(["lantern_out"]),
@@ -116,7 +125,7 @@ it("a wing of one file and its grants works with only its line in the list of wi
       faults: expect.arrayContaining(["LanternOut"]),
       acts: expect.arrayContaining(["lantern light"]),
       grants: expect.arrayContaining(["lanterns"]),
-      help: expect.arrayContaining([expect.stringMatching(/^lantern: .*light .*light a lantern/s)]),
+      help: expect.arrayContaining([expect.stringMatching(/^voucherctl lantern: .*light .*light a lantern/s)]),
     });
   } finally {
     remove();
@@ -156,7 +165,7 @@ const light = act({
 const page = { path: "/lanterns", label: () => "Lanterns", isOpenTo: () => true, render: async () => html\`lit\` };
 const api = {
   endpoints: [lit],
-  described: { documents: ["lanterns.md"] },
+  described: { documents: ["lanterns.md", "runbook/lanterns.md"] },
   operatorPages: { sections: ["Lanterns"], pages: { "/lanterns": ["viewer", async () => html\`lit\`] } },
   portal: { pages: [page] },
   faults: { severities: { LanternOut: "amber" }, find: async () => ({}) },
@@ -174,7 +183,7 @@ export const lanterns = {
   api: async () => api,
   sweeper: async () => () => ({ lightLanterns: async () => 0 }),
   commands: async () => {
-    return { after: "key", nouns: [{ name: "lantern", description: "lanterns of the shop", verbs: {} }] };
+    return { key: [{ name: "lantern", description: "lanterns of the shop", verbs: {} }] };
   },
 } satisfies Wing;
 `;

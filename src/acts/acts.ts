@@ -7,15 +7,11 @@ import { changeBrand } from "./brand/change.ts";
 import { createBrand } from "./brand/create.ts";
 import { renameBrand } from "./brand/rename.ts";
 import { adopt, applyAllGrants, trustDatabaseClock } from "./change-database.ts";
-import { acceptContract, declineContract, endContract } from "./contract/move.ts";
-import { offerContract } from "./contract/offer.ts";
 import type { Fields } from "./fields.ts";
 import { changeKey } from "./key/change.ts";
 import { createKey } from "./key/create.ts";
 import { revokeApiKey } from "./key/revoke.ts";
 import { rotateKey } from "./key/rotate.ts";
-import { createLink } from "./link/create.ts";
-import { createListing } from "./listing/create.ts";
 import { addMember } from "./member/add.ts";
 import { createOperator } from "./operator/create.ts";
 import { revokeOperator } from "./operator/revoke.ts";
@@ -51,17 +47,11 @@ export const ACTS: readonly AnyAct[] = [
   voidVoucher,
   showPerson,
   erase,
-  createListing,
   createKey,
   changeKey,
   revokeApiKey,
   rotateKey,
   addMember,
-  offerContract,
-  acceptContract,
-  declineContract,
-  endContract,
-  createLink,
   createOperator,
   revokeOperator,
   rotateOperator,

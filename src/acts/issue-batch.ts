@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type BatchTerms, insertBatch, insertWindow } from "../core/catalog/db/catalog.ts";
-import type { Window, WindowKind } from "../core/catalog/offer.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../core/chain/chain.ts";
 import { copyVouchers, type NewVoucher } from "../core/chain/db/copy.ts";
 import { openLeafBatch } from "../core/chain/db/events.ts";
 import { makeVoucherCode } from "../core/voucher/codes.ts";
 import { newId } from "../core/voucher/ids.ts";
-import type { Audience } from "../core/voucher/voucher.ts";
+import type { Audience, Window, WindowKind } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 import type { Transaction } from "../platform/db/pool.ts";

@@ -1,14 +1,8 @@
 import type pg from "pg";
+import { findLineage } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
-import {
-  findIdsByName,
-  findUnknownFilter,
-  LISTS,
-  type ListFilter,
-  type ListItem,
-  type ListName,
-  selectList,
-} from "./db/lists.ts";
+import { type CatalogList, type Filters, findIdsByName, type ListItem } from "./db/lists.ts";
+import { ENTITIES, type EntityNames } from "./entities.ts";
 
 /** One page of a list. */
 interface Page<Item> {
@@ -18,22 +12,32 @@ interface Page<Item> {
 }
 
 /**
- * Reads a page of one of the catalog's lists, in the order of ids, so that new entries come last. Links are in the
- * order of their codes. `page.after` is the id or code of the previous page's last item.
+ * Reads a page of a list, in the order of the list's key. With ids, new entries come last. `page.after` is the key of
+ * the previous page's last item.
  * @throws AppError `not_found` when the page is empty and an id in a filter does not exist.
  */
-export async function listCatalog<Name extends ListName>(
-  ctx: { pool: pg.Pool },
-  name: Name,
-  filters: Readonly<Partial<Record<ListFilter<Name>, string>>>,
+export async function listCatalog<List extends CatalogList>(
+  { pool }: { pool: pg.Pool },
+  list: List,
+  filters: Filters<List>,
   page: { after: string; limit: number },
-): Promise<Page<ListItem<Name>>> {
-  const found = await selectList(ctx.pool, name, filters, page.after, page.limit + 1);
-  const unknown = found.length === 0 ? await findUnknownFilter(ctx.pool, filters) : null;
-  if (unknown !== null) throw new AppError("not_found", `There is no ${unknown.kind} ${unknown.id}.`);
+): Promise<Page<ListItem<List>>> {
+  const absent = Object.fromEntries(list.filters.map((filter) => [filter, null]));
+  const values = { ...absent, ...filters, after: page.after, limit: page.limit + 1 };
+  const found: ListItem<List>[] = await list.select(pool, values as never);
+  if (found.length === 0) await assertKnown(pool, filters);
   const items = found.slice(0, page.limit);
   const last = items.at(-1) as Record<string, unknown> | undefined;
-  return { items, nextCursor: found.length > page.limit ? String(last?.[LISTS[name].key]) : null };
+  return { items, nextCursor: found.length > page.limit ? String(last?.[list.key]) : null };
+}
+
+/** @throws AppError `not_found` when an entity that a filter names does not exist. */
+async function assertKnown(pool: pg.Pool, filters: Readonly<Record<string, unknown>>): Promise<void> {
+  for (const [kind, { option, idField }] of Object.entries<EntityNames>(ENTITIES)) {
+    const id = filters[option];
+    if (idField === undefined || typeof id !== "string") continue;
+    if ((await findLineage(pool, id))?.[idField] !== id) throw new AppError("not_found", `There is no ${kind} ${id}.`);
+  }
 }
 
 /**

@@ -1,9 +1,10 @@
 import { type Codes, issueBatch } from "../acts/batch/issue.ts";
 import { readBatchSize } from "../acts/change-batch.ts";
+import { LISTS } from "../acts/db/lists.ts";
 import { exportBatch } from "../acts/export-batch.ts";
 import { readBatch } from "../acts/read-batch.ts";
 import type { BatchSummary } from "../core/catalog/db/catalog.ts";
-import type { Window } from "../core/catalog/offer.ts";
+import type { Window } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { isDatabaseAway } from "../platform/db/transaction.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
@@ -61,7 +62,7 @@ export const batch: Noun = {
       examples: ["bat_… --out codes.csv"],
       run: exportCodes,
     }),
-    list: listVerb("batches", {
+    list: listVerb(LISTS.batches, {
       cursor: /^bat_/,
       headings: ["ID", "VOUCHERS", "VALID UNTIL (UTC)", "PRODUCT"],
       toRow: ({ id, count, validUntil, audience, windows, productName, productId }) => ({

@@ -1,3 +1,4 @@
+import { LISTS } from "../acts/db/lists.ts";
 import type { Noun } from "./command.ts";
 import { formatUsd, formatUtc } from "./format.ts";
 import { listVerb } from "./list.ts";
@@ -6,7 +7,7 @@ export const org: Noun = {
   name: "org",
   description: "organizations, which own brands and API keys",
   verbs: {
-    list: listVerb("organizations", {
+    list: listVerb(LISTS.organizations, {
       cursor: /^org_/,
       headings: ["ID", "CREATED (UTC)", "NAME"],
       toRow: ({ id, createdAt, name, sandbox }) => ({
@@ -21,7 +22,7 @@ export const brand: Noun = {
   name: "brand",
   description: "brands of an organization",
   verbs: {
-    list: listVerb("brands", {
+    list: listVerb(LISTS.brands, {
       cursor: /^brd_/,
       headings: ["ID", "CREATED (UTC)", "NAME"],
       toRow: ({ id, createdAt, name, organizationId }) => ({
@@ -33,11 +34,17 @@ export const brand: Noun = {
   },
 };
 
+export const member: Noun = {
+  name: "member",
+  description: "members of an organization",
+  verbs: {},
+};
+
 export const product: Noun = {
   name: "product",
   description: "products of a brand; each batch of vouchers is for one product",
   verbs: {
-    list: listVerb("products", {
+    list: listVerb(LISTS.products, {
       cursor: /^prd_/,
       headings: ["ID", "PRICE", "TYPE", "NAME"],
       toRow: ({ id, priceUsd, type, key, name, brandId }) => ({
@@ -45,22 +52,6 @@ export const product: Noun = {
         note: `${key}, ${brandId}`,
       }),
       examples: ["--brand brd_…", '--org org_… --name "pass"'],
-    }),
-  },
-};
-
-export const listing: Noun = {
-  name: "listing",
-  description: "batches listed on the marketplace",
-  verbs: {
-    list: listVerb("listings", {
-      cursor: /^lst_/,
-      headings: ["ID", "VALID UNTIL (UTC)", "PRODUCT"],
-      toRow: ({ id, batchId, validUntil, audience, productName }) => ({
-        cells: [id, formatUtc(validUntil), productName],
-        note: `${batchId}, ${audience}`,
-      }),
-      examples: ["--org org_…"],
     }),
   },
 };

@@ -1,3 +1,4 @@
+import { LISTS } from "../acts/db/lists.ts";
 import { formatUtcWithZone } from "../acts/words.ts";
 import type { Noun } from "./command.ts";
 import { listVerb } from "./list.ts";
@@ -6,7 +7,7 @@ export const operator: Noun = {
   name: "operator",
   description: "people who sign in to the operator pages under names of their own",
   verbs: {
-    list: listVerb("operators", {
+    list: listVerb(LISTS.operators, {
       cursor: /^opr_\w+$/,
       headings: ["ID", "ROLE", "STATE", "NAME"],
       toRow: ({ id, role, state, name, expiresAt, revokedAt, oldTokensUntil }) => {

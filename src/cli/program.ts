@@ -5,10 +5,9 @@ import { verbOf } from "./act-verb.ts";
 import { alert } from "./alert.ts";
 import { audit } from "./audit.ts";
 import { batch } from "./batch.ts";
-import { brand, listing, org, product } from "./catalog.ts";
+import { brand, member, org, product } from "./catalog.ts";
 import { chain } from "./chain.ts";
 import { type Host, type Noun, nameOf, verbWithoutServers } from "./command.ts";
-import { contract, link, member } from "./contract.ts";
 import { db } from "./db.ts";
 import { erasure, person } from "./erasure.ts";
 import { EXIT_HELP } from "./exit-code.ts";
@@ -23,19 +22,16 @@ import { voucher } from "./voucher.ts";
 
 /** All nouns for any servers, except those of wings, by their headings in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
-  "Supply:": [org, brand, product, batch, voucher, listing],
-  "Access:": [key, member, contract, link, operator],
+  "Supply:": [org, brand, product, batch, voucher],
+  "Access:": [key, member, operator],
   "History:": [redemption, statement, chain, audit],
   "Erasure:": [person, erasure],
   "Tests:": [sandbox],
   "Servers:": [db, queue, alert],
 };
 
-/** Nouns of a wing or of the embedded servers, and the noun that precedes them in `voucherctl --help`. */
-export interface CommandPart {
-  after: string;
-  nouns: readonly Noun[];
-}
+/** Nouns of a wing or of the embedded servers, by the noun of the core that precedes them in `voucherctl --help`. */
+export type CommandPart = Readonly<Record<string, readonly Noun[]>>;
 
 /**
  * Builds `voucherctl` with all its commands, including those for the acts of wings. Throws CommanderError where
@@ -66,10 +62,7 @@ export function buildProgram(parts: readonly CommandPart[], ofWings: readonly An
     .configureOutput({ outputError: (text, write) => write(paintError("red", asSentence(text))) });
   for (const [heading, nouns] of Object.entries(NOUNS)) {
     program.commandsGroup(heading);
-    const all = nouns.flatMap((noun) => [
-      noun,
-      ...parts.flatMap((part) => (part.after === noun.name ? part.nouns : [])),
-    ]);
+    const all = nouns.flatMap((noun) => [noun, ...parts.flatMap((part) => part[noun.name] ?? [])]);
     for (const { name, description, verbs } of all) {
       const noun = program.command(name).description(description).usage("<verb> [options]");
       for (const [verb, define] of Object.entries(verbsOf(name, verbs, acts))) define(noun.command(verb), host);

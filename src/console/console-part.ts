@@ -1,6 +1,10 @@
+import type { Lineage } from "../core/catalog/db/catalog.ts";
 import type { Html } from "../pages/html.ts";
 import type { Action } from "./actions/action.ts";
 import type { Pages, Visit } from "./visit.ts";
+
+/** A section of an entity's page. */
+export type Section<Deps = object> = (visit: Visit<Deps>, lineage: Lineage) => Promise<Html>;
 
 /** What a wing adds to the operator pages. */
 export interface ConsolePart<Deps = object> {
@@ -9,6 +13,8 @@ export interface ConsolePart<Deps = object> {
   pages?: Pages<Deps>;
   /** The forms of its acts that need something from the process. All other forms are derived from their acts. */
   forms?: readonly Action<Deps>[];
-  /** The last section of an organization's page. */
+  /** The last section of an organization's, a brand's or a batch's page. */
   organizationSection?: (visit: Visit<Deps>) => Promise<Html>;
+  brandSection?: Section<Deps>;
+  batchSection?: Section<Deps>;
 }

@@ -1,4 +1,5 @@
 import { type ActingBy, selectChanges } from "../acts/db/audit-entries.ts";
+import { LISTS } from "../acts/db/lists.ts";
 import { countOperators } from "../acts/db/operators.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { createOperator } from "../acts/operator/create.ts";
@@ -70,7 +71,7 @@ const KNOWN_BY: Record<ActingBy, string> = {
 
 const showOrganizations: Page = async ({ ctx, site, query }) => {
   const page = { after: query("after"), limit: LIST_MAX };
-  const { items, nextCursor } = await listCatalog(ctx, "organizations", {}, page);
+  const { items, nextCursor } = await listCatalog(ctx, LISTS.organizations, {}, page);
   return renderList(
     site,
     "Organizations",
@@ -153,7 +154,7 @@ export async function readAuditFile(visit: Visit): Promise<string> {
 /** The named operators: for each, the role, the name for signing in, and the expiry time. Shows no token. */
 const showOperators: Page = async ({ ctx, site, query }) => {
   const page = { after: query("after"), limit: LIST_MAX };
-  const { items, nextCursor } = await listCatalog(ctx, "operators", {}, page);
+  const { items, nextCursor } = await listCatalog(ctx, LISTS.operators, {}, page);
   const counts = new Map((await countOperators(ctx.pool)).map(({ role, operators }) => [role, operators]));
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
   const figures = renderFigures(

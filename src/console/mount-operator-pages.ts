@@ -16,12 +16,12 @@ import { sendsFiles } from "./actions/render-form.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
 import { type Console, runAction, showForm } from "./actions/serve-action.ts";
 import { callsPage, unknownCallsPage } from "./calls-page.ts";
-import { CATALOG_PAGES } from "./catalog-pages.ts";
+import { brandPage, productPage } from "./catalog-pages.ts";
 import type { ConsolePart } from "./console-part.ts";
 import { LIST_PAGES, readAuditFile, showAudit } from "./list-pages.ts";
 import { type OverviewPageDeps, overviewRoutes } from "./mount-overview.ts";
 import { mountOperatorRoutes, type OperatorRoute } from "./operator-route.ts";
-import { batchPage, showOrganization } from "./organization-page.ts";
+import { showBatch, showOrganization } from "./organization-page.ts";
 import { queuePage, queuesPage } from "./queue-pages.ts";
 import { CREDENTIALS_ROLE, openRoles } from "./roles.ts";
 import { runbookPage } from "./runbook-page.ts";
@@ -38,11 +38,10 @@ import { type ReleaseDeps, releaseReservationOf, voucherPage } from "./voucher-p
 
 /** All pages except those of wings, by path after `/ops`. */
 const PAGES = {
-  ...CATALOG_PAGES,
   ...LIST_PAGES,
-  "/batches/:id": ["viewer", batchPage],
   "/calls": ["viewer", unknownCallsPage],
   "/organizations/:id/calls": ["viewer", callsPage],
+  "/products/:id": ["viewer", productPage],
   "/queues": ["viewer", queuesPage],
   "/queues/:id": ["viewer", queuePage],
   "/runbook": ["viewer", runbookPage],
@@ -91,9 +90,18 @@ export function operatorRoutes<Deps extends OperatorDeps>(
     };
   const sections = ofWings.flatMap(({ organizationSection }) => organizationSection ?? []);
   const organizationPage: Page<Deps> = (visit) => showOrganization(visit, sections);
+  const batchPage: Page<Deps> = (visit) =>
+    showBatch(
+      visit,
+      ofWings.flatMap(({ batchSection }) => batchSection ?? []),
+    );
   const tables: Pages<Deps>[] = [
     PAGES,
-    { "/organizations/:id": ["viewer", organizationPage] },
+    {
+      "/organizations/:id": ["viewer", organizationPage],
+      "/brands/:id": ["viewer", brandPage(ofWings.flatMap(({ brandSection }) => brandSection ?? []))],
+      "/batches/:id": ["viewer", batchPage],
+    },
     ...ofWings.map((part) => part.pages ?? {}),
   ];
   const release: RequestHandler = async (request, response) => {

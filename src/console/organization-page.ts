@@ -1,7 +1,6 @@
 import { createBrand } from "../acts/brand/create.ts";
 import { hasCap, sayCaps, sayToday } from "../acts/key/change.ts";
 import { createKey } from "../acts/key/create.ts";
-import { listCatalog } from "../acts/list-catalog.ts";
 import { readBatch } from "../acts/read-batch.ts";
 import { readLineage } from "../acts/read-lineage.ts";
 import {
@@ -34,8 +33,9 @@ import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type ActivityCount, readActivity } from "../watch/db/activity.ts";
 import { sayEmpty } from "./actions/say-empty.ts";
+import type { Section } from "./console-part.ts";
 import { renderState } from "./render-state.ts";
-import type { Page, Visit } from "./visit.ts";
+import type { Visit } from "./visit.ts";
 
 /** Entries of each list on one page. */
 export const PAGE_SIZE = 25;
@@ -243,12 +243,17 @@ function describeLeft({ hasWindow, left }: BatchOfOrganization): string {
 const linkKeyActions = (site: OperatedSite, { id }: ListedKey) =>
   linkActions(site, ["keys", id], ["rotate", "Rotate"], ["change", "Limit"], ["revoke", "Revoke"]);
 
-/** A batch with the number of its vouchers in each status, and its listing. */
-export const batchPage: Page = async ({ ctx, site, id, recordVisit }) => {
+/** A batch with the number of its vouchers in each status, and the sections of wings. */
+export async function showBatch<Deps extends object>(
+  visit: Visit<Deps>,
+  ofWings: readonly Section<Deps>[],
+): Promise<Html> {
+  const { ctx, site, id, recordVisit } = visit;
   const batch = await readBatch(ctx, id);
   await recordVisit("page batch", { type: "Batch", id });
-  const [listing] = (await listCatalog(ctx, "listings", { batch: id }, { after: "", limit: 1 })).items;
   const lineage = await readLineage(ctx, "batches", id);
+  const sections: Html[] = [];
+  for (const render of ofWings) sections.push(await render(visit, lineage));
   const { claim, buy } = batch.windows;
   const unused = batch.active + batch.suspended;
   const kinds = [claim === null ? [] : ["claim"], buy === null ? [] : ["buy"]].flat();
@@ -273,16 +278,11 @@ ${renderFacts([
   ["Windows", kinds.length === 0 ? "none" : kinds.join(", ")],
   ["Valid until", renderTime(batch.validUntil)],
   ["Suspended", batch.suspendedAt && html`since ${renderTime(batch.suspendedAt)}`],
-  [
-    "Listing",
-    listing ? html`<a href="${site.basePath}/marketplace/listings/${listing.id}"><code>${listing.id}</code></a>` : null,
-  ],
 ])}
 ${linkActions(
   site,
   ["batches", id],
   ["print", "Print sheet"],
-  ...(listing === undefined ? [["listings/new", "List on the marketplace"] as const] : []),
   ...(unused + batch.expired === 0 ? [] : [["extend", "Extend the batch"] as const]),
   ...(batch.suspendedAt === null && batch.active > 0 ? [["suspend", "Suspend the batch"] as const] : []),
   ...(batch.suspended === 0 && batch.suspendedAt === null ? [] : [["resume", "Resume the batch"] as const]),
@@ -294,6 +294,6 @@ ${
 <button type="submit">Codes as CSV</button></p></form>`
     : null
 }
-${linkActions(site, ["organizations", lineage.organizationId], ["keys/new", "New API key"])}`,
+${linkActions(site, ["organizations", lineage.organizationId], ["keys/new", "New API key"])}${sections}`,
   );
-};
+}

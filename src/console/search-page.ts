@@ -1,4 +1,5 @@
 import { searchVouchers } from "../acts/across-organizations.ts";
+import { LISTS } from "../acts/db/lists.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { findKeyPlace } from "../core/keys/db/api-keys.ts";
 import { keptRequestId } from "../core/processes/observe-requests.ts";
@@ -147,7 +148,7 @@ async function findNamed({ ctx, site }: Visit, name: string): Promise<(Html | st
   if (name === "" || name.includes("\0")) return [];
   const rows: (Html | string)[][] = [];
   for (const collection of ["organizations", "brands", "products"] as const) {
-    const { items } = await listCatalog(ctx, collection, { name }, { after: "", limit: 10 });
+    const { items } = await listCatalog(ctx, LISTS[collection], { name }, { after: "", limit: 10 });
     rows.push(...items.map((item) => [linkTo(site, collection, item.id, item.name), KINDS[collection]]));
   }
   return rows;

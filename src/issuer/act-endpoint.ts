@@ -22,15 +22,8 @@ const FILE_BODY_MAX = 1_048_576;
 const operationOf = (name: string) =>
   name.replace(/^(\w)(\w*) (\w+)$/, (_, first, rest, verb) => verb + first.toUpperCase() + rest);
 
-/** Ids in the examples of responses. */
-const IDS: Partial<Record<EntityKind, string>> = {
-  brand: EXAMPLE.brandId,
-  product: EXAMPLE.productId,
-  batch: EXAMPLE.batchId,
-  listing: EXAMPLE.listingId,
-  contract: EXAMPLE.contractId,
-};
-const exampleOf = ({ shape }: z.ZodObject, kind: EntityKind) => ("id" in shape ? { id: IDS[kind] } : {});
+const exampleOf = ({ shape }: z.ZodObject, kind: EntityKind) =>
+  "id" in shape ? { id: Object(EXAMPLE)[`${kind}Id`] } : {};
 
 /** The given values of a body, for the audit trail. */
 export const givenIn = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));

@@ -6,11 +6,8 @@ import { batch } from "./routes/batch.ts";
 import { batchVouchers } from "./routes/batch-vouchers.ts";
 import { batches } from "./routes/batches.ts";
 import { brands } from "./routes/brands.ts";
-import { contracts } from "./routes/contracts.ts";
 import { extendBatch } from "./routes/extend-batch.ts";
 import { extendVoucher } from "./routes/extend-voucher.ts";
-import { links } from "./routes/links.ts";
-import { listings } from "./routes/listings.ts";
 import { products } from "./routes/products.ts";
 import { resumeBatch, suspendBatch } from "./routes/suspend-batch.ts";
 import { resumeVoucher, suspendVoucher } from "./routes/suspend-voucher.ts";
@@ -33,9 +30,6 @@ export const issuerEndpoints = (ofWings: readonly AnyAct[]) => [
   batch,
   batchVouchers,
   vouchers,
-  listings,
-  contracts,
-  links,
   extendVoucher,
   extendBatch,
   suspendVoucher,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { ENTITIES, type EntityKind } from "../acts/entities.ts";
-import type { LinkSite } from "../acts/link/create.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import type { Bulkhead, PlaceWait } from "../core/callers/bulkhead.ts";
 import { findLineage, type Lineage } from "../core/catalog/db/catalog.ts";
@@ -9,6 +8,7 @@ import type { Caller } from "../core/keys/caller.ts";
 import { hasKeyEnded } from "../core/keys/db/api-keys.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { RandomBytes } from "../platform/base32.ts";
+import type { Config } from "../platform/config.ts";
 import { pathId } from "../platform/http/endpoint.ts";
 import { watchForEnd } from "../platform/watch-for-end.ts";
 
@@ -19,14 +19,19 @@ interface Issuer {
   stopping: AbortSignal;
 }
 
+/** The public address, from the process's configuration. */
+interface Addressed {
+  config: Pick<Config, "baseUrl">;
+}
+
 /** The dependencies of the routes. If there is no issuer, the routes are not mounted. */
-export interface IssuerDeps extends LinkSite {
+export interface IssuerDeps extends Addressed {
   issuer: Issuer | null;
   randomBytes: RandomBytes;
 }
 
 /** The context of a key's call. The call may use one of the issuer's connections at a time. */
-export interface IssuerCall extends AuditContext, LinkSite {
+export interface IssuerCall extends AuditContext, Addressed {
   /** @throws AppError `not_found`, both for an entity of another organization and for an unknown entity. */
   requireOwn(kind: EntityKind, id: string): Promise<Lineage>;
   /** Runs a long act. It must often call `assertGoing`, which throws {@link KeyEnded} or `unavailable`. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { ListFilter, ListName } from "../acts/db/lists.ts";
+import type { CatalogList } from "../acts/db/lists.ts";
+import { ENTITIES, type EntityKind } from "../acts/entities.ts";
 import { subject } from "../acts/fields.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
@@ -50,9 +51,6 @@ export const withTexts = (row: object): Record<string, unknown> =>
     Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value]),
   );
 
-/** The filters whose values are ids of the organization's entities. */
-const OF_ENTITY = ["brand", "product", "batch", "contract"] as const;
-
 /**
  * A page of one of the catalog's lists, for the caller's organization and, if given, for one of its entities.
  * @param complete adds fields to the items that the catalog's list does not have.
@@ -61,8 +59,8 @@ const OF_ENTITY = ["brand", "product", "batch", "contract"] as const;
 export function listOwn(
   deps: IssuerDeps & Confirming,
   caller: Caller,
-  [name, item, complete]: readonly [
-    name: Exclude<ListName, "organizations" | "operators">,
+  [list, item, complete]: readonly [
+    list: CatalogList,
     item: z.ZodObject,
     // biome-ignore lint/suspicious/noExplicitAny: each list has items of its own type.
     complete?: (ctx: IssuerCall, items: any[]) => Promise<object[]> | object[],
@@ -71,19 +69,18 @@ export function listOwn(
     cursor,
     limit,
     ...given
-  }: { cursor?: string | undefined; limit: number } & { [filter in ListFilter<ListName>]?: string | undefined },
+  }: { cursor?: string | undefined; limit: number } & { [filter: string]: string | number | undefined },
   findId?: (ctx: IssuerCall) => Promise<string | null>,
 ) {
   const read = async (ctx: IssuerCall) => {
-    for (const kind of OF_ENTITY) {
-      const { [kind]: id } = given;
-      if (id !== undefined) await ctx.requireOwn(kind, id);
-    }
     const filters = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+    for (const [kind, id] of Object.entries(filters)) {
+      if (kind in ENTITIES) await ctx.requireOwn(kind as EntityKind, String(id));
+    }
     const only = await findId?.(ctx);
     if (only === null) return { items: [], nextCursor: null };
     const all = { org: caller.organizationId, ...filters, ...(only !== undefined && { id: only }) };
-    const { items, nextCursor } = await listCatalog(ctx, name, all, { after: cursor ?? "", limit });
+    const { items, nextCursor } = await listCatalog(ctx, list, all, { after: cursor ?? "", limit });
     const whole = (await complete?.(ctx, items)) ?? items;
     return { items: whole.map((row) => pickFields(item, withTexts(row))), nextCursor };
   };

@@ -1,35 +1,43 @@
 import { parseArgs } from "node:util";
 import { openAdminContext } from "../acts/open-acts.ts";
 import { CONFIG_PARTS } from "../open/config-parts.ts";
+import { loadParts } from "../open/wings.ts";
 import { readAddress, readConfig, readGivenServers } from "../platform/config.ts";
 import { openLogger } from "../platform/logger.ts";
-import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
-import { assertSameServers, withLastStart } from "./directory.ts";
+import { makeDemo, showDemo } from "./demo.ts";
+import { assertSameServers, LOCAL_DIRECTORY, withLastStart } from "./directory.ts";
 import { chooseServers } from "./servers.ts";
+import { mintUserToken } from "./user-keys.ts";
 
 // `npm run demo`: makes a demo organization on the running service, and prints its key, its codes and the same commands
-// as a first `npm start`. In production, the organization is a sandbox. With --marketplace, adds users and listings.
+// as a first `npm start`. In production, the organization is a sandbox. Wings add to it, each with an option.
+
+/** How long the printed tokens are valid. Milliseconds. */
+const TOKEN_MS = 86_400_000;
 
 try {
-  const { marketplace = false } = parseArgs({ options: { marketplace: { type: "boolean" } } }).values;
+  const parts = await loadParts("demo");
+  const given = parseArgs({ options: Object.fromEntries(parts.map(({ option }) => [option, { type: "boolean" }])) });
+  const further = parts.filter(({ option }) => given.values[option]);
   const env = withLastStart(process.env);
   await assertStarted(readAddress(env));
-  const given = readGivenServers(env);
-  assertSameServers(given);
-  const servers = await chooseServers(given, (line) => console.error(line));
+  const configured = readGivenServers(env);
+  assertSameServers(configured);
+  const servers = await chooseServers(configured, (line) => console.error(line));
   const { databaseUrl, redisUrl } = servers;
   // The secrets of the embedded servers are left out, because the demo uses none.
   const config = readConfig({ ...env, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl }, CONFIG_PARTS);
   const admin = openAdminContext(databaseUrl, openLogger("fatal", "demo"));
   try {
-    if (marketplace && (!servers.embedded || env.AUTH_JWKS_URL)) {
+    if (further.length > 0 && (!servers.embedded || env.AUTH_JWKS_URL)) {
       throw new Error(
-        "--marketplace needs the embedded database, without AUTH_JWKS_URL: only it accepts the demo's users.",
+        `--${further[0]?.option} needs the embedded database, without AUTH_JWKS_URL: only it accepts the demo's users.`,
       );
     }
     const demo = await makeDemo(admin, config.production);
     console.log(showDemo(demo, config.baseUrl));
-    if (marketplace) console.log(await showMarketplaceDemo({ ...admin, config }, demo, config.users));
+    const mintToken = (user: string) => mintUserToken(LOCAL_DIRECTORY, user, TOKEN_MS, config.users);
+    for (const { show } of further) console.log(await show({ ...admin, config }, demo, mintToken));
     console.log(`Each run leaves another organization, which cannot be removed: this is
 ${demo.organizationId}. When you no longer need its key:
 npm run voucherctl -- key revoke ${demo.keyId}`);

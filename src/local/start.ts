@@ -31,6 +31,7 @@ import { readStartOptions } from "./start-options.ts";
 // Ctrl-C stops everything. Until the service is ready, `npm start` prints one line for each step, and its processes log
 // to a file.
 const wanted = readStartOptions();
+const DEMOS = await loadParts("demo");
 
 /** Maximum wait until joined processes have finished their work. Milliseconds. */
 const JOINED_END_MAX_MS = 20_000;
@@ -139,9 +140,9 @@ function describeStart(config: Config, furtherPorts: readonly number[], demo: De
   const password = given.OPS_TOKEN ? "the password is OPS_TOKEN" : `password ${ops.token}`;
   const more = [
     ["npm run demo", "a fresh key and unused codes"],
-    env.AUTH_JWKS_URL === given.AUTH_JWKS_URL
-      ? null
-      : ["npm run demo -- --marketplace", "users who claim and buy vouchers"],
+    ...(env.AUTH_JWKS_URL === given.AUTH_JWKS_URL
+      ? []
+      : DEMOS.map(({ option, about }) => [`npm run demo -- --${option}`, about])),
     [`${baseUrl}/docs`, "every call, and the guide for partners"],
     ops.token === null ? null : [`${baseUrl}/ops`, password],
   ].filter((line) => line !== null);

@@ -35,5 +35,5 @@ const HOST: Host = {
 
 /** Builds `voucherctl` with the commands of the wings, on the configured servers or the embedded ones. */
 export function buildVoucherctl(): Command {
-  return buildProgram([...OF_WINGS, { after: "link", nouns: [user] }], WING_ACTS, HOST);
+  return buildProgram([...OF_WINGS, { member: [user] }], WING_ACTS, HOST);
 }

@@ -1,7 +1,5 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { isContractActive } from "../core/catalog/audience.ts";
-import { decideOffers, type OfferRefusal, type OpenBatch } from "../core/catalog/offer.ts";
 import { type EventContent, nextEvent } from "../core/chain/chain.ts";
 import { findDamaged } from "../core/chain/db/broken-chains.ts";
 import { insertPendingEvents } from "../core/chain/db/events.ts";
@@ -11,6 +9,7 @@ import { liveReservation } from "../core/voucher/reservation.ts";
 import type { RandomBytes } from "../platform/base32.ts";
 import type { Queryable, Transaction } from "../platform/db/pool.ts";
 import type { Decided } from "../platform/db/transaction.ts";
+import { isContractActive } from "./audience.ts";
 import {
   type AcquiredVoucher,
   type Acquirer,
@@ -23,6 +22,7 @@ import {
   setDamagedAside,
   type WantedSource,
 } from "./db/acquisitions.ts";
+import { decideOffers, type OfferRefusal, type OpenBatch } from "./offer.ts";
 
 /** A user's request for a voucher. */
 export interface AcquisitionRequest {

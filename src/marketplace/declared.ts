@@ -21,13 +21,15 @@ export const MARKETPLACE_ERRORS = {
     sentence: (t) => t("errors.link_not_found"),
     heading: (t) => t("marketplace.link.dead"),
   },
+  referrers_only: { code: "referrers_only", status: 403, sentence: (t) => t("errors.referrers_only") },
+  window_closed: { code: "window_closed", status: 409, sentence: (t) => t("errors.window_closed") },
   sold_out: { code: "sold_out", status: 409, sentence: (t) => t("errors.sold_out") },
 } as const satisfies Record<string, ErrorKind>;
 
 /** The errors of each claim and purchase. */
 export const ACQUISITION = [
-  "referrers_only",
-  "window_closed",
+  MARKETPLACE_ERRORS.referrers_only,
+  MARKETPLACE_ERRORS.window_closed,
   "voucher_suspended",
   MARKETPLACE_ERRORS.sold_out,
   "voucher_busy",

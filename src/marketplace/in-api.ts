@@ -3,6 +3,7 @@ import type { PublicPage } from "../pages/mount-pages.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Lifetime } from "../platform/lifetime.ts";
 import { AcquisitionCommitter } from "./acquisition-committer.ts";
+import { operatorPages } from "./console/operator-pages.ts";
 import { countStock } from "./db/listings.ts";
 import { MARKETPLACE_METRICS } from "./declared.ts";
 import { KeptCounts } from "./kept-counts.ts";
@@ -12,6 +13,9 @@ import { buyListing } from "./routes/buy-listing.ts";
 import { buyProduct } from "./routes/buy-product.ts";
 import { claimByLink } from "./routes/claim-by-link.ts";
 import { claimProduct } from "./routes/claim-product.ts";
+import { issuedContracts } from "./routes/issued-contracts.ts";
+import { issuedLinks } from "./routes/issued-links.ts";
+import { issuedListings } from "./routes/issued-listings.ts";
 import { link } from "./routes/link.ts";
 import { listing } from "./routes/listing.ts";
 import { listings } from "./routes/listings.ts";
@@ -47,14 +51,26 @@ const linkPage: PublicPage<DepsOf<typeof renderLink>> = {
   render: (deps, visitor, { params }, locale) => renderLink(deps, visitor, params.code, locale),
 };
 
-/** What the marketplace adds to the API: listings, links, claims and purchases. */
+/** What the marketplace adds to the API: listings, contracts, links, claims and purchases. */
 export const api = {
   open: (service: OpenDeps) => ({
     acquisitions: service.use(new AcquisitionCommitter(service)),
     keptCounts: service.use(new KeptCounts(service)),
   }),
-  endpoints: [listings, listing, buyListing, buyProduct, claimProduct, link, claimByLink],
+  endpoints: [
+    listings,
+    listing,
+    buyListing,
+    buyProduct,
+    claimProduct,
+    link,
+    claimByLink,
+    issuedListings,
+    issuedContracts,
+    issuedLinks,
+  ],
   described: { documents: ["marketplace.md"] },
   pages: { pages: [listingsPage, linkPage] },
   backlog,
+  operatorPages,
 };

@@ -1,17 +1,17 @@
 import type pg from "pg";
 import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
-import { isContractActive } from "../core/catalog/audience.ts";
-import { findLinkedProduct, type LinkedProduct } from "../core/catalog/db/contracts.ts";
-import { decideOffers } from "../core/catalog/offer.ts";
 import { linkAddress } from "../core/voucher/codes.ts";
 import { BrandedError } from "../pages/error-page.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../platform/api/fields.ts";
 import { type LinkResponse, linkResponse } from "./api/link.ts";
 import { AVAILABLE_MAX } from "./api/listings.ts";
+import { isContractActive } from "./audience.ts";
 import { readSources } from "./db/acquisitions.ts";
+import { findLinkedProduct, type LinkedProduct } from "./db/contracts.ts";
 import { MARKETPLACE_ERRORS } from "./declared.ts";
 import type { KeptCounts } from "./kept-counts.ts";
+import { decideOffers } from "./offer.ts";
 
 /** What a referrer's link offers to every visitor. */
 export interface LinkOffer {

@@ -1,6 +1,5 @@
 import type pg from "pg";
 import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
-import { canBuy } from "../core/catalog/offer.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../platform/api/fields.ts";
 import {
@@ -13,6 +12,7 @@ import {
 import { countAvailable, findListing, type Listing, selectListings } from "./db/listings.ts";
 import { MARKETPLACE_ERRORS } from "./declared.ts";
 import type { KeptCounts } from "./kept-counts.ts";
+import { canBuy } from "./offer.ts";
 
 interface Deps {
   pool: pg.Pool;

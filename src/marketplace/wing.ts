@@ -6,4 +6,8 @@ export const marketplace = {
   grants: new URL("./grants.sql", import.meta.url),
   metrics: MARKETPLACE_METRICS,
   api: async () => (await import("./in-api.ts")).api,
+  sweeper: async () => (await import("./sweep-tasks.ts")).openSweepTasks,
+  acts: async () => (await import("./acts.ts")).ACTS,
+  commands: async () => (await import("./in-voucherctl.ts")).commands,
+  demo: async () => (await import("./in-demo.ts")).demo,
 } satisfies Wing;

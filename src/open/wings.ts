@@ -19,7 +19,7 @@ export const WINGS: readonly OwnWing[] = [wing(marketplace), wing(transparency),
 export const WING_GRANTS = WINGS.flatMap(({ grants }) => grants ?? []);
 
 /** The parts that only certain programs load. */
-type PartName = "acts" | "api" | "commands" | "start" | "sweeper";
+type PartName = "acts" | "api" | "commands" | "demo" | "start" | "sweeper";
 type Part<Name extends PartName> = Awaited<ReturnType<NonNullable<OwnWing[Name]>>>;
 
 /** Loads the parts with this name, from all wings that have one. */

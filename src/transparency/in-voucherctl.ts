@@ -3,4 +3,4 @@ import { log } from "./commands/log.ts";
 import { receipt } from "./commands/receipt.ts";
 import { witness } from "./commands/witness.ts";
 
-export const commands: CommandPart = { after: "chain", nouns: [log, receipt, witness] };
+export const commands: CommandPart = { chain: [log, receipt, witness] };

@@ -1,4 +1,4 @@
 import type { CommandPart } from "../cli/program.ts";
 import { webhook } from "./commands/webhook.ts";
 
-export const commands: CommandPart = { after: "key", nouns: [webhook] };
+export const commands: CommandPart = { key: [webhook] };

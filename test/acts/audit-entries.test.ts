@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { acceptContract, declineContract, endContract } from "../../src/acts/contract/move.ts";
 import { type Entity, readEntityState } from "../../src/acts/db/audit-entries.ts";
 import { revokeApiKey } from "../../src/acts/key/revoke.ts";
 import { rotateKey } from "../../src/acts/key/rotate.ts";
 import { openAdminContext } from "../../src/acts/open-acts.ts";
 import { withAuditEntry } from "../../src/acts/with-audit-entry.ts";
-import { insertMember } from "../../src/core/catalog/db/contracts.ts";
+import { insertMember } from "../../src/core/catalog/db/catalog.ts";
+import { acceptContract, declineContract, endContract } from "../../src/marketplace/acts.ts";
 import { AppError } from "../../src/platform/api/errors.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { openLogger } from "../../src/platform/logger.ts";

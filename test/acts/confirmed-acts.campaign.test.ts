@@ -1,11 +1,10 @@
 import type pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ACTS, type AnyAct } from "../../src/acts/acts.ts";
-import { acceptContract } from "../../src/acts/contract/move.ts";
-import { offerContract } from "../../src/acts/contract/offer.ts";
 import { openAdminContext } from "../../src/acts/open-acts.ts";
 import { queueActs } from "../../src/acts/queue/acts.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
+import { acceptContract, offerContract } from "../../src/marketplace/acts.ts";
 import { WING_ACTS } from "../../src/open/wing-acts.ts";
 import { confirmed } from "../../src/platform/db/durability.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";

@@ -1,11 +1,8 @@
 import type pg from "pg";
 import { expect, it } from "vitest";
-import { acceptContract } from "../../src/acts/contract/move.ts";
-import { offerContract } from "../../src/acts/contract/offer.ts";
 import { eraseEvents } from "../../src/acts/db/erasures.ts";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import type { ErasedPerson } from "../../src/acts/find-person.ts";
-import { createLink } from "../../src/acts/link/create.ts";
 import { addMember } from "../../src/acts/member/add.ts";
 import { erase as eraseAct } from "../../src/acts/person/erase.ts";
 import { type HeldAboutPerson, readPerson } from "../../src/acts/read-person.ts";
@@ -13,6 +10,7 @@ import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts"
 import { voidById } from "../../src/acts/void-voucher.ts";
 import { auditedCommand, withAuditEntry } from "../../src/acts/with-audit-entry.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
+import { acceptContract, createLink, offerContract } from "../../src/marketplace/acts.ts";
 import { connectClient } from "../../src/platform/db/client.ts";
 import { SCHEMA } from "../../src/platform/db/schema.ts";
 import { findOlderSessions } from "../../src/platform/db/working-sessions.ts";

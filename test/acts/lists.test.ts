@@ -1,18 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { acceptContract } from "../../src/acts/contract/move.ts";
-import { offerContract } from "../../src/acts/contract/offer.ts";
-import { LISTS, type ListName } from "../../src/acts/db/lists.ts";
-import { createLink } from "../../src/acts/link/create.ts";
+import { type Filters, LISTS as OF_CORE } from "../../src/acts/db/lists.ts";
 import { listCatalog } from "../../src/acts/list-catalog.ts";
-import { createListing } from "../../src/acts/listing/create.ts";
 import { createOrganization } from "../../src/acts/org/create.ts";
-import { insertContract } from "../../src/core/catalog/db/contracts.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
+import { acceptContract, createLink, createListing, offerContract } from "../../src/marketplace/acts.ts";
+import { CONTRACTS, insertContract, LINKS } from "../../src/marketplace/db/contracts.ts";
+import { LISTINGS } from "../../src/marketplace/db/listings.ts";
 import { readStatements } from "../../src/platform/db/statements.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
-const STATEMENTS = readStatements(new URL("../../src/acts/db/lists.sql", import.meta.url));
+const LISTS = { ...OF_CORE, listings: LISTINGS, contracts: CONTRACTS, links: LINKS };
+type ListName = keyof typeof LISTS;
+const STATEMENTS = Object.assign(
+  {},
+  ...["acts/db/lists", "marketplace/db/listings", "marketplace/db/contracts"].map((file) =>
+    readStatements(new URL(`../../src/${file}.sql`, import.meta.url)),
+  ),
+) as ReturnType<typeof readStatements>;
 const NAMES = Object.keys(LISTS) as ListName[];
 /** Rows of each table. */
 const COUNT = 7;
@@ -61,7 +66,7 @@ describe.each(NAMES)("the list of %s", (name) => {
     const seen: unknown[] = [];
     let after = "";
     for (let page = 0; ; page++) {
-      const { items, nextCursor } = await listCatalog({ pool: servers.db }, name, {}, { after, limit: 3 });
+      const { items, nextCursor } = await listCatalog({ pool: servers.db }, LISTS[name], {}, { after, limit: 3 });
       seen.push(...idsOf(items));
       if (nextCursor === null) break;
       expect(items).toHaveLength(3);
@@ -69,7 +74,7 @@ describe.each(NAMES)("the list of %s", (name) => {
       expect(page).toBeLessThan(COUNT);
     }
     expect(seen).toEqual(expected[name]);
-    const whole = await listCatalog({ pool: servers.db }, name, {}, { after: "", limit: COUNT });
+    const whole = await listCatalog({ pool: servers.db }, LISTS[name], {}, { after: "", limit: COUNT });
     expect(whole.nextCursor).toBeNull();
   });
 
@@ -95,8 +100,8 @@ describe.each(NAMES)("the list of %s", (name) => {
 });
 
 describe("a list with filters", () => {
-  const ids = async <Name extends ListName>(name: Name, filters: Parameters<typeof listCatalog<Name>>[2]) =>
-    idsOf((await listCatalog({ pool: servers.db }, name, filters, { after: "", limit: 100 })).items);
+  const ids = async <Name extends ListName>(name: Name, filters: Filters<(typeof LISTS)[Name]>) =>
+    idsOf((await listCatalog({ pool: servers.db }, LISTS[name], filters, { after: "", limit: 100 })).items);
 
   it("a list with filters shows only entries that match all filters", async () => {
     const [, partner] = partners;
@@ -139,7 +144,7 @@ describe("a list with filters", () => {
   it("a list with filters finds names by any part, and takes % and _ literally", async () => {
     await servers.db.query("INSERT INTO organizations (id, name) VALUES ($1, 'Café 100%_sure')", [newId("org")]);
     const names = async (name: string) =>
-      (await listCatalog({ pool: servers.db }, "organizations", { name }, { after: "", limit: 100 })).items.map(
+      (await listCatalog({ pool: servers.db }, LISTS.organizations, { name }, { after: "", limit: 100 })).items.map(
         (item) => item.name,
       );
     expect(await names("CAF")).toEqual(["Café 100%_sure"]);

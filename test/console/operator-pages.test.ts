@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { acceptContract } from "../../src/acts/contract/move.ts";
-import { offerContract } from "../../src/acts/contract/offer.ts";
+import { acceptContract, offerContract } from "../../src/marketplace/acts.ts";
 import { countNextActivity } from "../../src/watch/db/activity.ts";
 import { basic, browse, type Form, nextOf, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";

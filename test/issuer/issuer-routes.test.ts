@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
-import { createListing } from "../../src/acts/listing/create.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
+import { createListing } from "../../src/marketplace/acts.ts";
 import { partnerClient, send, untilDecided } from "../support/client.ts";
 import { makeContract, makeReferral } from "../support/marketplace.ts";
 import { besideTransaction, bypassTriggers, lockIssueReference, untilWaiting } from "../support/outside-transaction.ts";

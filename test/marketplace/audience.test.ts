@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { IssueInput } from "../../src/acts/issue-batch.ts";
-import type { ContractStatus } from "../../src/core/catalog/audience.ts";
 import { insertBrand } from "../../src/core/catalog/db/catalog.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { AUDIENCES } from "../../src/core/voucher/voucher.ts";
+import type { ContractStatus } from "../../src/marketplace/audience.ts";
 import type { Reply } from "../support/client.ts";
 import {
   inSeconds,

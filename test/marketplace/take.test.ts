@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endContract } from "../../src/acts/contract/move.ts";
+import { endContract } from "../../src/marketplace/acts.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import {
   inSeconds,

@@ -1,11 +1,12 @@
 import type pg from "pg";
 import type { IssuedVoucher, IssueInput } from "../../src/acts/issue-batch.ts";
-import { createLink } from "../../src/acts/link/create.ts";
-import { CONTRACT_MOVES, type ContractStatus } from "../../src/core/catalog/audience.ts";
-import { insertListing } from "../../src/core/catalog/db/catalog.ts";
-import { insertContract, insertMember, moveContract } from "../../src/core/catalog/db/contracts.ts";
+import { insertMember } from "../../src/core/catalog/db/catalog.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import type { Audience } from "../../src/core/voucher/voucher.ts";
+import { createLink } from "../../src/marketplace/acts.ts";
+import { CONTRACT_MOVES, type ContractStatus } from "../../src/marketplace/audience.ts";
+import { insertContract, moveContract } from "../../src/marketplace/db/contracts.ts";
+import { insertListing } from "../../src/marketplace/db/listings.ts";
 import { type Reply, send } from "./client.ts";
 import { issueTestBatch, makePartner, provisioning, type TestPartner } from "./supply.ts";
 import { type IssuerKey, signUser } from "./user-tokens.ts";

@@ -11,7 +11,7 @@ export const extendBatch = act({
   scope: "issuer",
   title: "Extend the batch",
   about:
-    "Its active and expired vouchers get a later end, and its windows and listings with the last of them. If you " +
+    "Its active and expired vouchers get a later end, and its windows with the last of them. If you " +
     "stop the run, another one continues it.",
   examples: ['bat_… --valid-until 2028-12-31 --reason "shop closed for repairs"'],
   fields: EXTENSION,

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { WINDOW_KINDS, type WindowKind } from "../../core/catalog/offer.ts";
 import { reference } from "../../core/voucher/api/typed-fields.ts";
 import { normaliseReference } from "../../core/voucher/references.ts";
-import { AUDIENCES } from "../../core/voucher/voucher.ts";
+import { AUDIENCES, WINDOW_KINDS, type WindowKind } from "../../core/voucher/voucher.ts";
 import { count, sandbox, text as shown, flag as told } from "../../platform/api/fields.ts";
 import { problem, problemIn } from "../../platform/api/problems.ts";
 import { act, problemWith } from "../act.ts";

@@ -12,7 +12,7 @@ export const changeBrand = act({
   role: "admin",
   scope: "issuer",
   title: "Change the logo and the colour",
-  about: "Customers see them at once on the pages of links and vouchers. What is left out stays as it is.",
+  about: "Customers see them at once on all public pages of its products. What is left out stays as it is.",
   examples: ['brd_… --logo logo.png --colour "#0a7f5a"', "brd_… --remove-logo --colour none"],
   fields: {
     logo: optional(picture("Logo", { hint: "A PNG, JPEG or WebP file. Pages show it on white." })),

@@ -32,36 +32,6 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
    AND ($4::text IS NULL OR b.id = $4::text)
  ORDER BY b.id LIMIT $6::int;
 
--- name: list_listings(org?, product?, batch?, after, limit)
--- Listings in id order.
-SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "productName", b.audience, b.valid_until AS "validUntil",
-       l.created_at AS "createdAt"
-  FROM listings AS l JOIN batches AS b ON b.id = l.batch_id JOIN products AS p ON p.id = b.product_id
-  JOIN brands AS br ON br.id = p.brand_id
- WHERE l.id > $4::text AND ($1::text IS NULL OR br.organization_id = $1::text) AND ($2::text IS NULL OR b.product_id = $2::text)
-   AND ($3::text IS NULL OR l.batch_id = $3::text)
- ORDER BY l.id LIMIT $5::int;
-
--- name: list_contracts(org?, brand?, user?, status?, after, limit)
--- Referrer contracts in id order. An Active contract past its end is shown as Ended, even before its row is updated.
-SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.status, c.ends_at AS "endsAt", c.offered_at AS "offeredAt"
-  FROM (SELECT clock_timestamp() AS now) AS clock
-  JOIN referrer_contracts AS c ON c.id > $5::text AND ($2::text IS NULL OR c.brand_id = $2::text) AND ($3::text IS NULL OR c.user_id = $3::text)
-  JOIN brands AS b ON b.id = c.brand_id AND ($1::text IS NULL OR b.organization_id = $1::text)
- CROSS JOIN LATERAL (SELECT CASE WHEN c.status = 'Active' AND c.ends_at <= clock.now THEN 'Ended' ELSE c.status END AS status) AS s
- WHERE $4::text IS NULL OR s.status = $4::text
- ORDER BY c.id LIMIT $6::int;
-
--- name: list_links(org?, contract?, product?, user?, after, limit)
--- Referral links in the order of their codes.
-SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", p.name AS "productName", c.user_id AS "userId",
-       l.created_at AS "createdAt"
-  FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id JOIN products AS p ON p.id = l.product_id
-  JOIN brands AS br ON br.id = p.brand_id
- WHERE l.code > $5::text AND ($1::text IS NULL OR br.organization_id = $1::text) AND ($2::text IS NULL OR l.contract_id = $2::text)
-   AND ($3::text IS NULL OR l.product_id = $3::text) AND ($4::text IS NULL OR c.user_id = $4::text)
- ORDER BY l.code LIMIT $6::int;
-
 -- name: list_operators(after, limit)
 -- Operators in id order, without their tokens. oldTokensUntil: when the last replaced token expires. Null if all have
 -- expired.
@@ -77,14 +47,3 @@ SELECT id FROM (SELECT 'org' AS kind, o.id, o.name FROM organizations AS o
                  UNION ALL SELECT 'product', p.id, p.name FROM products AS p) AS named
  WHERE kind = $1::text AND lower(name) = lower($2::text)
  ORDER BY id LIMIT 10;
-
--- name: find_unknown_filter(org?, brand?, product?, batch?, contract?)
--- The id and kind of a filter that matches no entity. No row if all given ids exist.
-SELECT f.kind, f.id
-  FROM (VALUES ('organization', $1::text, EXISTS (SELECT FROM organizations AS o WHERE o.id = $1::text)),
-               ('brand', $2::text, EXISTS (SELECT FROM brands AS b WHERE b.id = $2::text)),
-               ('product', $3::text, EXISTS (SELECT FROM products AS p WHERE p.id = $3::text)),
-               ('batch', $4::text, EXISTS (SELECT FROM batches AS b WHERE b.id = $4::text)),
-               ('contract', $5::text, EXISTS (SELECT FROM referrer_contracts AS c WHERE c.id = $5::text))) AS f (kind, id, known)
- WHERE f.id IS NOT NULL AND NOT f.known
- LIMIT 1;

@@ -1,7 +1,5 @@
-import type { ContractStatus } from "../../core/catalog/audience.ts";
 import { PRODUCT } from "../../core/catalog/db/catalog.ts";
-import type { WindowKind } from "../../core/catalog/offer.ts";
-import type { Audience } from "../../core/voucher/voucher.ts";
+import type { Audience, WindowKind } from "../../core/voucher/voucher.ts";
 import { arrayOf, boolean, integer, numeric, orNull, text, textOf, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
@@ -9,9 +7,26 @@ import type { OperatorRole } from "../operator-role.ts";
 
 export const sql = new Statements(new URL("./lists.sql", import.meta.url));
 
-/** Each list with its filters (parameters of its statement), the column by which it is ordered, and its statement. */
+/** A list of the catalog's entities. */
+export interface CatalogList {
+  /** The name in sentences, and in addresses of pages. */
+  name: string;
+  /** The parameters of its statement. A list shows only entries that match each given one. */
+  filters: readonly string[];
+  /** The column by which it is ordered. */
+  key: string;
+  select(db: Queryable, values: never): Promise<object[]>;
+}
+
+/** The filters of a list. */
+export type ListFilter<List extends CatalogList> = List["filters"][number];
+export type ListItem<List extends CatalogList> = Awaited<ReturnType<List["select"]>>[number];
+export type Filters<List extends CatalogList> = Readonly<Partial<Record<ListFilter<List>, string>>>;
+
+/** The lists of the core. */
 export const LISTS = {
   organizations: {
+    name: "organizations",
     filters: ["name"],
     key: "id",
     select: sql.rows(
@@ -21,6 +36,7 @@ export const LISTS = {
     ),
   },
   brands: {
+    name: "brands",
     filters: ["org", "name"],
     key: "id",
     select: sql.rows(
@@ -30,6 +46,7 @@ export const LISTS = {
     ),
   },
   products: {
+    name: "products",
     filters: ["org", "brand", "name"],
     key: "id",
     select: sql.rows(
@@ -39,6 +56,7 @@ export const LISTS = {
     ),
   },
   batches: {
+    name: "batches",
     filters: ["org", "brand", "product", "id"],
     key: "id",
     select: sql.rows(
@@ -64,71 +82,8 @@ export const LISTS = {
       },
     ),
   },
-  listings: {
-    filters: ["org", "product", "batch"],
-    key: "id",
-    select: sql.rows(
-      "list_listings",
-      {
-        id: text,
-        batchId: text,
-        productId: text,
-        productName: text,
-        audience: textOf<Audience>(),
-        validUntil: timestamptz,
-        createdAt: timestamptz,
-      },
-      { org: orNull(text), product: orNull(text), batch: orNull(text), after: text, limit: integer },
-    ),
-  },
-  contracts: {
-    filters: ["org", "brand", "user", "status"],
-    key: "id",
-    select: sql.rows(
-      "list_contracts",
-      {
-        id: text,
-        brandId: text,
-        brand: text,
-        userId: text,
-        status: textOf<ContractStatus>(),
-        endsAt: orNull(timestamptz),
-        offeredAt: timestamptz,
-      },
-      {
-        org: orNull(text),
-        brand: orNull(text),
-        user: orNull(text),
-        status: orNull(text),
-        after: text,
-        limit: integer,
-      },
-    ),
-  },
-  links: {
-    filters: ["org", "contract", "product", "user"],
-    key: "code",
-    select: sql.rows(
-      "list_links",
-      {
-        code: text,
-        contractId: text,
-        productId: text,
-        productName: text,
-        userId: text,
-        createdAt: timestamptz,
-      },
-      {
-        org: orNull(text),
-        contract: orNull(text),
-        product: orNull(text),
-        user: orNull(text),
-        after: text,
-        limit: integer,
-      },
-    ),
-  },
   operators: {
+    name: "operators",
     filters: [],
     key: "id",
     select: sql.rows(
@@ -146,42 +101,10 @@ export const LISTS = {
       { after: text, limit: integer },
     ),
   },
-} as const;
-
-export type ListName = keyof typeof LISTS;
-/** The filters of a list. */
-export type ListFilter<Name extends ListName> = (typeof LISTS)[Name]["filters"][number];
-export type ListItem<Name extends ListName> = Awaited<ReturnType<(typeof LISTS)[Name]["select"]>>[number];
-
-/**
- * At most `limit` items of a list that follow the key `after`, in the order of the list's key. A filter that is not
- * given matches every item.
- */
-export async function selectList<Name extends ListName>(
-  db: Queryable,
-  name: Name,
-  filters: Readonly<Partial<Record<ListFilter<Name>, string>>>,
-  after: string,
-  limit: number,
-): Promise<ListItem<Name>[]> {
-  const absent = Object.fromEntries(LISTS[name].filters.map((filter) => [filter, null]));
-  const select = LISTS[name].select as (db: Queryable, values: object) => Promise<ListItem<Name>[]>;
-  return select(db, { ...absent, ...filters, after, limit });
-}
+} as const satisfies Record<string, CatalogList>;
 
 export const findIdsByName = sql.values(
   "find_by_name",
   { id: text },
   { kind: textOf<"org" | "brand" | "product">(), name: text },
 );
-const findUnknown = sql.row(
-  "find_unknown_filter",
-  { kind: text, id: text },
-  { org: orNull(text), brand: orNull(text), product: orNull(text), batch: orNull(text), contract: orNull(text) },
-);
-
-/** Returns an id in the filters that does not exist, with its kind. Null if all ids exist. */
-export function findUnknownFilter(db: Queryable, filters: Readonly<Record<string, string | undefined>>) {
-  const { org = null, brand = null, product = null, batch = null, contract = null } = filters;
-  return findUnknown(db, { org, brand, product, batch, contract });
-}

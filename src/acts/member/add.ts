@@ -1,5 +1,4 @@
-import { MEMBER_ROLES } from "../../core/catalog/audience.ts";
-import { insertMember } from "../../core/catalog/db/contracts.ts";
+import { insertMember, MEMBER_ROLES } from "../../core/catalog/db/catalog.ts";
 import { act } from "../act.ts";
 import { choice, subject } from "../fields.ts";
 import { withAuditEntry } from "../with-audit-entry.ts";

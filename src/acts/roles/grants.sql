@@ -51,10 +51,8 @@ GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
 GRANT SELECT ON organizations, deployment, migrations, brands, brand_logos, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
    TO pva_api;
--- The sweeper records the expiry of batches, adds missing events to the histories of suspended batches, and records the
--- end of contracts.
+-- The sweeper records the expiry of batches, and adds missing events to the histories of suspended batches.
 GRANT UPDATE (expiry_recorded_to, suspension_due_at) ON batches TO pva_api;
-GRANT UPDATE (status, changed_at) ON referrer_contracts TO pva_api;
 
 -- Vouchers are changed, never inserted. Locking a row requires the UPDATE right on at least one column.
 GRANT SELECT ON vouchers TO pva_api;
@@ -155,8 +153,7 @@ GRANT SELECT ON migrations TO pva_admin;
 -- voucherctl changes this row when it adopts a restored database.
 GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_admin;
 
--- The catalog mostly grows. In existing rows, only a brand's name, colour and logo, a member's role and a contract's
--- status can change.
+-- The catalog mostly grows. In existing rows, only a brand's name, colour and logo, and a member's role can change.
 GRANT SELECT ON organizations, brands, brand_logos, products, batches, batch_windows, listings, members, referrer_contracts, referral_links
    TO pva_admin;
 GRANT INSERT (id, name, sandbox), UPDATE (time_zone) ON organizations TO pva_admin;
@@ -166,10 +163,7 @@ GRANT INSERT (id, brand_id, key, name, type, retail_price_usd, price_usd, benefi
 GRANT INSERT (id, product_id, audience, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months, usage_unit_label)
    ON batches TO pva_admin;
 GRANT INSERT ON batch_windows TO pva_admin;
-GRANT INSERT (id, batch_id) ON listings TO pva_admin;
 GRANT INSERT (organization_id, user_id, role), UPDATE (role) ON members TO pva_admin;
-GRANT INSERT (id, brand_id, user_id, ends_at), UPDATE (status, changed_at) ON referrer_contracts TO pva_admin;
-GRANT INSERT (code, contract_id, product_id, brand_id) ON referral_links TO pva_admin;
 
 -- Keys are created, rotated and revoked.
 GRANT SELECT ON api_keys, api_key_secrets, api_key_uses TO pva_admin;

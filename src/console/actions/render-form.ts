@@ -1,3 +1,4 @@
+import { LISTS } from "../../acts/db/lists.ts";
 import { type Field, KINDS } from "../../acts/fields.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
@@ -87,7 +88,7 @@ type Choice = readonly [value: string, text: string];
 async function choicesOf(ctx: ActionDeps, { kind, values = [] }: Field, lineage: Lineage | null): Promise<Choice[]> {
   if (KINDS[kind].input.shape !== "products") return values.map((value) => [value, value]);
   const [brand, page] = [String(lineage?.brandId), { after: "", limit: PRODUCTS_MAX }];
-  const { items } = await ctx.operatorReads({}, () => listCatalog(ctx, "products", { brand }, page));
+  const { items } = await ctx.operatorReads({}, () => listCatalog(ctx, LISTS.products, { brand }, page));
   return items.map(({ id, name }) => [id, name]);
 }
 

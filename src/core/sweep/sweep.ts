@@ -4,7 +4,6 @@ import type { RandomBytes } from "../../platform/base32.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { FinishedJobs } from "../../platform/queues/finished-jobs.ts";
-import { endOverdueContracts } from "../catalog/db/contracts.ts";
 import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import { recordSuspensions } from "../chain/record-suspensions.ts";
@@ -27,8 +26,6 @@ const TASK_MAX_MS = 2_000;
  * The part of the pass that is reserved for each later task, no matter how long the earlier ones take. Milliseconds.
  */
 const TASK_MIN_MS = 250;
-/** Maximum number of contracts that one pass ends. */
-const CONTRACTS_MAX = 1_000;
 /**
  * An event that is Pending for longer than this has lost its seal job, or the job still waits for a worker.
  * Milliseconds.
@@ -59,7 +56,6 @@ export const CORE_TASKS = {
   expireReservations,
   recordExpiries,
   recordSuspensions,
-  endContracts: ({ pool }) => endOverdueContracts(pool, { limit: CONTRACTS_MAX }),
   requestSeals,
   removeEnds,
   removeReservations,

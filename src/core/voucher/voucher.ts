@@ -7,6 +7,16 @@ export type VoucherType = (typeof VOUCHER_TYPES)[number];
 export const AUDIENCES = ["OpenToAll", "ReferrerOnly"] as const;
 export type Audience = (typeof AUDIENCES)[number];
 
+/** How users acquire vouchers through a window. */
+export const WINDOW_KINDS = ["claim", "buy"] as const;
+export type WindowKind = (typeof WINDOW_KINDS)[number];
+
+/** The opening times of a batch's window. Null means unbounded. */
+export interface Window {
+  opensAt: Date | null;
+  closesAt: Date | null;
+}
+
 /** The status that a voucher's row stores. Redeemed and Voided are final. */
 export type StoredStatus = "Active" | "Redeemed" | "Voided";
 /**

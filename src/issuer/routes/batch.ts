@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { readBatch } from "../../acts/read-batch.ts";
 import { withIssueReferences } from "../../acts/read-issue-references.ts";
-import type { Window } from "../../core/catalog/offer.ts";
 import { type Confirming, readConfirmed } from "../../core/commit/confirm-reads.ts";
+import type { Window } from "../../core/voucher/voucher.ts";
 import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
   benefitMonths,

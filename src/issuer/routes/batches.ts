@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { findBatchIssuedUnder } from "../../acts/db/issue-references.ts";
+import { LISTS } from "../../acts/db/lists.ts";
 import { withIssueReferences } from "../../acts/read-issue-references.ts";
 import type { Confirming } from "../../core/commit/confirm-reads.ts";
 import { normaliseReference } from "../../core/voucher/references.ts";
@@ -58,7 +59,7 @@ export const batches = endpoint({
   handler: (deps: IssuerDeps & Confirming, { caller, query: { issueRef: given, ...query } }) => {
     const { organizationId } = caller;
     const findId = ({ pool }: IssuerCall) => findBatchIssuedUnder(pool, { organizationId, issueRef: String(given) });
-    const list = ["batches", batch, withIssueReferences] as const;
+    const list = [LISTS.batches, batch, withIssueReferences] as const;
     return listOwn(deps, caller, list, query, given === undefined ? undefined : findId);
   },
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { LISTS } from "../../acts/db/lists.ts";
 import type { Confirming } from "../../core/commit/confirm-reads.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { brand, brandColour, brandLogo, text } from "../../platform/api/fields.ts";
@@ -24,5 +25,6 @@ export const brands = endpoint({
   query: z.object(pageQuery(ID_CURSOR)),
   response: pageOf("BrandsPage", brandItem, "ids, new ones last"),
   responseDescription: "A page of brands.",
-  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, ["brands", brandItem], query),
+  handler: (deps: IssuerDeps & Confirming, { caller, query }) =>
+    listOwn(deps, caller, [LISTS.brands, brandItem], query),
 });

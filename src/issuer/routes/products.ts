@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { LISTS } from "../../acts/db/lists.ts";
 import type { Confirming } from "../../core/commit/confirm-reads.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import {
@@ -37,5 +38,6 @@ export const products = endpoint({
   query: z.object({ brand: onlyOf("brand"), ...pageQuery(ID_CURSOR) }),
   response: pageOf("ProductsPage", product, "ids, new ones last"),
   responseDescription: "A page of products.",
-  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, ["products", product], query),
+  handler: (deps: IssuerDeps & Confirming, { caller, query }) =>
+    listOwn(deps, caller, [LISTS.products, product], query),
 });

@@ -1,7 +1,6 @@
-import type { ContractStatus, MemberRole } from "../../core/catalog/audience.ts";
-import type { Offer, WindowKind } from "../../core/catalog/offer.ts";
+import type { MemberRole } from "../../core/catalog/db/catalog.ts";
 import { markBrokenChains } from "../../core/chain/db/broken-chains.ts";
-import type { Audience } from "../../core/voucher/voucher.ts";
+import type { Audience, WindowKind } from "../../core/voucher/voucher.ts";
 import {
   arrayOf,
   boolean,
@@ -16,6 +15,8 @@ import {
 import { LATEST, timeOf, withLatest } from "../../platform/db/database-clock.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
+import type { ContractStatus } from "../audience.ts";
+import type { Offer } from "../offer.ts";
 
 const PRODUCT = { id: text, brandId: text, organizationId: text, sandbox: boolean };
 

@@ -74,3 +74,16 @@ SELECT named.brand, supply.available AS "left"
        SELECT count(*)::int AS available
          FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = b.id AND v.pickable AND b.suspended_at IS NULL ORDER BY v.serial LIMIT $2::int) AS up_to_limit
        ) AS supply;
+
+-- name: insert_listing(id, batch_id)
+INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
+
+-- name: list_listings(org?, product?, batch?, after, limit)
+-- Listings in id order.
+SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "productName", b.audience, b.valid_until AS "validUntil",
+       l.created_at AS "createdAt"
+  FROM listings AS l JOIN batches AS b ON b.id = l.batch_id JOIN products AS p ON p.id = b.product_id
+  JOIN brands AS br ON br.id = p.brand_id
+ WHERE l.id > $4::text AND ($1::text IS NULL OR br.organization_id = $1::text) AND ($2::text IS NULL OR b.product_id = $2::text)
+   AND ($3::text IS NULL OR l.batch_id = $3::text)
+ ORDER BY l.id LIMIT $5::int;

@@ -1,5 +1,5 @@
-import type { ContractStatus, Eligibility, MemberRole } from "../../core/catalog/audience.ts";
-import type { Offer } from "../../core/catalog/offer.ts";
+import type { CatalogList } from "../../acts/db/lists.ts";
+import type { MemberRole } from "../../core/catalog/db/catalog.ts";
 import type { Audience, VoucherType } from "../../core/voucher/voucher.ts";
 import {
   arrayOf,
@@ -15,6 +15,8 @@ import {
 } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
+import type { ContractStatus, Eligibility } from "../audience.ts";
+import type { Offer } from "../offer.ts";
 
 const LISTING = {
   id: text,
@@ -35,6 +37,27 @@ const LISTING = {
 };
 
 export const sql = new Statements(new URL("./listings.sql", import.meta.url));
+
+export const insertListing = sql.execute("insert_listing", { id: text, batchId: text });
+/** All listings, as administrators see them. */
+export const LISTINGS = {
+  name: "listings",
+  filters: ["org", "product", "batch"],
+  key: "id",
+  select: sql.rows(
+    "list_listings",
+    {
+      id: text,
+      batchId: text,
+      productId: text,
+      productName: text,
+      audience: textOf<Audience>(),
+      validUntil: timestamptz,
+      createdAt: timestamptz,
+    },
+    { org: orNull(text), product: orNull(text), batch: orNull(text), after: text, limit: integer },
+  ),
+} as const satisfies CatalogList;
 
 export const countStock = sql.rows(
   "count_stock",

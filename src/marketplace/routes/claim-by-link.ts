@@ -8,7 +8,10 @@ export const claimByLink = endpoint({
   method: "post",
   path: "/r/:code/claim",
   operationId: "claimByLink",
-  ownErrors: [MARKETPLACE_ERRORS.link_not_found, ...ACQUISITION.filter((code) => code !== "referrers_only")],
+  ownErrors: [
+    MARKETPLACE_ERRORS.link_not_found,
+    ...ACQUISITION.filter((error) => error !== MARKETPLACE_ERRORS.referrers_only),
+  ],
   summary: "Claim through a referrer's link",
   description:
     "Gives the user a free voucher of the link's product, from batches of either audience, and records the " +

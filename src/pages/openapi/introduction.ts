@@ -2,7 +2,7 @@ import type { Tag } from "../../platform/http/access.ts";
 
 /** What a reader must know first, in Markdown. It is shown above the endpoints. */
 export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redeem it exactly once under your own order \
-reference, release a reservation, and read a voucher's sealed events. Users claim and buy vouchers from open windows.
+reference, release a reservation, and read a voucher's sealed events.
 
 ## Conventions
 
@@ -32,8 +32,8 @@ do not exist, or belong to another organization, gets a 429 for every request by
 Requests by ticket, releases, and retries of a redemption that has succeeded still work.
 
 **Retries.** [The guide's table](docs/retries) says what to do with each response. Keep the \
-\`externalRef\` of a redemption and the \`paymentRef\` of a purchase: a reference redeems or buys at most one voucher, \
-so a repeat with the same reference is safe. A new reference uses another voucher.
+\`externalRef\` of a redemption: a reference redeems at most one voucher, so a repeat with the same reference is safe. \
+A new reference uses another voucher.
 `;
 
 const DESCRIPTIONS: Record<Tag, string> = {
@@ -44,13 +44,15 @@ const DESCRIPTIONS: Record<Tag, string> = {
     "your organization's vouchers.",
   Issuer:
     "For an organization's own back office, with an API key that has the scope `voucher.issue`: create products, " +
-    "issue vouchers, read their codes, void them, and manage referrers. Everything of another organization is " +
+    "issue vouchers, read their codes, and void them. Everything of another organization is " +
     "unknown. The operator switches these routes on. [Issue from your back office](docs/issuing) has examples.",
   Sandbox:
     "For keys of a sandbox organization, which begin with `pvt_`. Such an organization has vouchers of its own " +
     "for tests. Every response about them has `sandbox: true`; everything else is as for live organizations.",
   "Public verification": "For anyone who wants to verify a voucher's history.",
-  Marketplace: "For storefronts: signed-in users claim and buy vouchers from open windows, with their own token.",
+  Marketplace:
+    "For storefronts: signed-in users claim and buy vouchers from open windows, with their own token. Keep the " +
+    "`paymentRef` of a purchase: it buys at most one voucher, so a repeat with the same one is safe.",
   Health: "For probes and load balancers.",
 };
 

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
 import { describe, expect, it } from "vitest";
-import { createListing } from "../../../src/acts/listing/create.ts";
 import { voidBatch } from "../../../src/acts/void-batch.ts";
 import { openSealRequests } from "../../../src/core/chain/seal-job.ts";
 import { openApiMetrics } from "../../../src/core/metrics/open-metrics.ts";
+import { createListing } from "../../../src/marketplace/acts.ts";
 import { each } from "../../../src/open/api-parts.ts";
 import { WINGS } from "../../../src/open/wings.ts";
 import { ALL_ERRORS } from "../../support/all-errors.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { createListing } from "../../../src/acts/listing/create.ts";
+import { createListing } from "../../../src/marketplace/acts.ts";
 import { ALL_ERRORS } from "../../support/all-errors.ts";
 import { partnerClient, send } from "../../support/client.ts";
 import { beginTlog, makeTlogFiles } from "../../support/log-setup.ts";

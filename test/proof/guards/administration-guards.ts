@@ -89,7 +89,7 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
     "an issuer's call needs the scope for it": [`partnerKey("voucher.issue")`, `partnerKey("voucher.read")`],
   }),
   ...guardsOf("src/issuer/lists.ts", ["test/issuer/issuer-routes"], {
-    "a list is limited to an own entity": ["await ctx.requireOwn(kind, id);", ""],
+    "a list is limited to an own entity": ["await ctx.requireOwn(kind as EntityKind, String(id));", ""],
     "a list has the organization's own entities only": ["org: caller.organizationId, ", ""],
   }),
   ...guardsOf("src/issuer/batch-portions.ts", ["test/issuer/issuer-routes"], {

@@ -185,12 +185,12 @@ export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/core/reserve/reservation-token.ts", ["test/core/redeem/redeem.test"], {
     "token hashes are compared": ["a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))", "true"],
   }),
-  ...guardsOf("src/core/catalog/offer.ts", ["test/core/catalog/offer"], {
+  ...guardsOf("src/marketplace/offer.ts", ["test/marketplace/offer"], {
     "a window opens at its time": ["(window.opensAt ?? now) <= now", "true"],
     "a window closes at its time": ["(window.closesAt === null || window.closesAt > now)", "true"],
     "an expired batch is not open": [" || validUntil <= now", ""],
   }),
-  ...guardsOf("src/core/catalog/audience.ts", ["test/core/catalog/offer"], {
+  ...guardsOf("src/marketplace/audience.ts", ["test/marketplace/offer"], {
     "a batch for referrers needs a contract or an owner": ["  return null;\n", `  return "active_contract";\n`],
     "an ended contract opens nothing": ["(contract.endsAt === null || contract.endsAt > now)", "true"],
   }),

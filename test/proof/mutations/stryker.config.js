@@ -8,12 +8,12 @@ export default {
   mutate: [
     "src/core/voucher/{codes,ids,references,reservation,voucher}.ts",
     "src/core/{redeem/redeem,reserve/{reservation-token,signed-cursor},chain/chain}.ts",
-    "src/core/{catalog/offer,catalog/audience,keys/api-keys}.ts",
+    "src/{marketplace/offer,marketplace/audience,core/keys/api-keys}.ts",
     "src/platform/times.ts",
     "packages/tlog/src/{bytes,checkpoint,merkle,note,policy,receipt}.ts",
     "packages/client/src/{call,history,receipt,webhook}.ts",
   ],
-  // A mutation of a constant is tried with every test of its file: a tenth of the mutations would take most of the time.
+  // A mutation of a constant is tried with every test of its file: a tenth of them would take most of the time.
   ignoreStatic: true,
   // Stryker looks for a TypeScript with a compiler in JavaScript, to move the paths of this file. There are none to
   // move.

@@ -6,7 +6,7 @@ export default defineConfig({
     include: [
       "test/core/voucher/{codes,decisions,ids,references}.test.ts",
       "test/core/{reserve/{reservation-token,signed-cursor},chain/chain,chain/chain-vectors}.test.ts",
-      "test/core/{catalog/offer,keys/api-keys}.test.ts",
+      "test/{marketplace/offer,core/keys/api-keys}.test.ts",
       "test/cli/voucherctl-format.test.ts",
       "packages/tlog/test/{note,receipt,tree,vectors}.test.ts",
       "packages/client/test/{retries,verifiers}.test.ts",

@@ -127,8 +127,10 @@ SELECT $1::timestamptz <= clock_timestamp() AS past;
 UPDATE batches AS b SET valid_until = $2::timestamptz, issued_until = coalesce(b.issued_until, b.valid_until)
  WHERE b.id = $1::text AND b.valid_until < $2::timestamptz;
 
--- name: insert_listing(id, batch_id)
-INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
+-- name: insert_member(organization_id, user_id, role)
+-- Makes a user a member of an organization, or changes their role.
+INSERT INTO members (organization_id, user_id, role) VALUES ($1::text, $2::text, $3::text)
+    ON CONFLICT (organization_id, user_id) DO UPDATE SET role = excluded.role;
 
 -- name: insert_window(batch_id, kind, opens_at?, closes_at?)
 INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text, $2::text, $3::timestamptz, $4::timestamptz);

@@ -12,9 +12,11 @@ import {
 } from "../../../platform/db/columns.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
-import type { Audience, VoucherType } from "../../voucher/voucher.ts";
-import type { ContractStatus } from "../audience.ts";
-import type { Window, WindowKind } from "../offer.ts";
+import type { Audience, VoucherType, Window, WindowKind } from "../../voucher/voucher.ts";
+
+/** Roles of an organization's members. */
+export const MEMBER_ROLES = ["owner", "employee"] as const;
+export type MemberRole = (typeof MEMBER_ROLES)[number];
 
 /** The properties that all vouchers of a new batch have in common. Prices are US dollars. */
 const BATCH_TERMS = {
@@ -103,7 +105,7 @@ const LINEAGE = {
   code: orNull(text),
   contractId: orNull(text),
   userId: orNull(text),
-  contractStatus: orNull(textOf<ContractStatus>()),
+  contractStatus: orNull(text),
   contractEndsAt: orNull(timestamptz),
   keyId: orNull(text),
   keyLabel: orNull(text),
@@ -116,6 +118,11 @@ export const sql = new Statements(new URL("./catalog.sql", import.meta.url));
 
 /** An organization can never change between live and sandbox. */
 export const insertOrganization = sql.execute("insert_organization", { id: text, name: text, sandbox: boolean });
+export const insertMember = sql.execute("insert_member", {
+  organizationId: text,
+  userId: text,
+  role: textOf<MemberRole>(),
+});
 export const findOrganization = sql.row(
   "find_organization",
   { name: text, sandbox: boolean, timeZone: text },
@@ -226,7 +233,6 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
   return { ...batch, ...markSandbox(sandbox), windows, left: hasWindow ? left : null };
 }
 
-export const insertListing = sql.execute("insert_listing", { id: text, batchId: text });
 const insertWindowRow = sql.execute("insert_window", {
   batchId: text,
   kind: text,

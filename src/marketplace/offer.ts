@@ -1,15 +1,5 @@
-import type { Audience } from "../voucher/voucher.ts";
+import type { Audience, Window } from "../core/voucher/voucher.ts";
 import { type AudienceRule, audienceRule, type Eligibility } from "./audience.ts";
-
-/** How users acquire vouchers through a window. */
-export const WINDOW_KINDS = ["claim", "buy"] as const;
-export type WindowKind = (typeof WINDOW_KINDS)[number];
-
-/** The opening times of a batch's window. Null means unbounded. */
-export interface Window {
-  opensAt: Date | null;
-  closesAt: Date | null;
-}
 
 /** The facts of a batch that decide which users may acquire its vouchers through one kind of window. */
 export interface Offer {

@@ -1,12 +1,8 @@
-import type { Audience } from "../voucher/voucher.ts";
+import type { Audience } from "../core/voucher/voucher.ts";
 
 /** The stored statuses of a referrer contract. */
 export const CONTRACT_STATUSES = ["Offered", "Active", "Ended", "Declined"] as const;
 export type ContractStatus = (typeof CONTRACT_STATUSES)[number];
-
-/** Roles of an organization's members. */
-export const MEMBER_ROLES = ["owner", "employee"] as const;
-export type MemberRole = (typeof MEMBER_ROLES)[number];
 
 /** The statuses from which a contract can change to each status. */
 export const CONTRACT_MOVES = {

@@ -1,13 +1,14 @@
 import { z } from "zod";
-import { linkFields } from "../../acts/link/create.ts";
 import type { Confirming } from "../../core/commit/confirm-reads.ts";
 import { linkAddress } from "../../core/voucher/codes.ts";
+import { ISSUER_KEY } from "../../issuer/act-endpoint.ts";
+import type { IssuerCall, IssuerDeps } from "../../issuer/issuer.ts";
+import { createdAt, listOwn, onlyOf, onlyOfUser, pageOf, pageQuery } from "../../issuer/lists.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { productId, productName, text } from "../../platform/api/fields.ts";
 import { endpoint } from "../../platform/http/endpoint.ts";
-import { ISSUER_KEY } from "../act-endpoint.ts";
-import type { IssuerCall, IssuerDeps } from "../issuer.ts";
-import { createdAt, listOwn, onlyOf, onlyOfUser, pageOf, pageQuery } from "../lists.ts";
+import { linkFields } from "../acts.ts";
+import { LINKS } from "../db/contracts.ts";
 
 const link = z.object({
   ...linkFields,
@@ -21,7 +22,7 @@ const link = z.object({
 const withUrls = ({ config }: IssuerCall, items: { code: string }[]) =>
   items.map((item) => ({ ...item, url: linkAddress(config, item.code) }));
 
-export const links = endpoint({
+export const issuedLinks = endpoint({
   path: "/issuer/links",
   operationId: "listLinks",
   summary: "List your organization's referral links",
@@ -35,6 +36,5 @@ export const links = endpoint({
   }),
   response: pageOf("LinksPage", link, "codes"),
   responseDescription: "A page of links.",
-  handler: (deps: IssuerDeps & Confirming, { caller, query }) =>
-    listOwn(deps, caller, ["links", link, withUrls], query),
+  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, [LINKS, link, withUrls], query),
 });

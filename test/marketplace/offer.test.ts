@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { AUDIENCES, type Audience } from "../../src/core/voucher/voucher.ts";
 import {
   audienceRule,
   CONTRACT_MOVES,
   type ContractStatus,
   type Eligibility,
   isContractActive,
-} from "../../../src/core/catalog/audience.ts";
-import { canBuy, decideOffers, isWindowOpen, type Offer } from "../../../src/core/catalog/offer.ts";
-import { AUDIENCES, type Audience } from "../../../src/core/voucher/voucher.ts";
+} from "../../src/marketplace/audience.ts";
+import { canBuy, decideOffers, isWindowOpen, type Offer } from "../../src/marketplace/offer.ts";
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");
 

@@ -1,13 +1,14 @@
 import { z } from "zod";
-import { CONTRACT_STATUSES } from "../../core/catalog/audience.ts";
 import type { Confirming } from "../../core/commit/confirm-reads.ts";
+import { ISSUER_KEY } from "../../issuer/act-endpoint.ts";
+import type { IssuerDeps } from "../../issuer/issuer.ts";
+import { ID_CURSOR, listOwn, onlyOf, onlyOfUser, pageOf, pageQuery } from "../../issuer/lists.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { brand, text, timestamp } from "../../platform/api/fields.ts";
 import { problem } from "../../platform/api/problems.ts";
 import { endpoint } from "../../platform/http/endpoint.ts";
-import { ISSUER_KEY } from "../act-endpoint.ts";
-import type { IssuerDeps } from "../issuer.ts";
-import { ID_CURSOR, listOwn, onlyOf, onlyOfUser, pageOf, pageQuery } from "../lists.ts";
+import { CONTRACT_STATUSES } from "../audience.ts";
+import { CONTRACTS } from "../db/contracts.ts";
 
 const contract = z.object({
   id: text("The contract's id.", EXAMPLE.contractId),
@@ -24,7 +25,7 @@ const status = z
   .optional()
   .meta({ description: "Lists only the contracts with this status." });
 
-export const contracts = endpoint({
+export const issuedContracts = endpoint({
   path: "/issuer/contracts",
   operationId: "listContracts",
   summary: "List your organization's contracts with referrers",
@@ -33,5 +34,5 @@ export const contracts = endpoint({
   query: z.object({ brand: onlyOf("brand"), user: onlyOfUser, status, ...pageQuery(ID_CURSOR) }),
   response: pageOf("ContractsPage", contract, "ids, new ones last"),
   responseDescription: "A page of contracts.",
-  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, ["contracts", contract], query),
+  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, [CONTRACTS, contract], query),
 });

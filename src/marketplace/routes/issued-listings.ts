@@ -1,12 +1,13 @@
 import { z } from "zod";
 import type { Confirming } from "../../core/commit/confirm-reads.ts";
+import { ISSUER_KEY } from "../../issuer/act-endpoint.ts";
+import type { IssuerDeps } from "../../issuer/issuer.ts";
+import { createdAt, ID_CURSOR, listOwn, onlyOf, pageOf, pageQuery } from "../../issuer/lists.ts";
+import { BATCH_FIELDS } from "../../issuer/routes/batches.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { productId, productName, text } from "../../platform/api/fields.ts";
 import { endpoint } from "../../platform/http/endpoint.ts";
-import { ISSUER_KEY } from "../act-endpoint.ts";
-import type { IssuerDeps } from "../issuer.ts";
-import { createdAt, ID_CURSOR, listOwn, onlyOf, pageOf, pageQuery } from "../lists.ts";
-import { BATCH_FIELDS } from "./batches.ts";
+import { LISTINGS } from "../db/listings.ts";
 
 const listing = z.object({
   id: text("The listing's id.", EXAMPLE.listingId),
@@ -18,7 +19,7 @@ const listing = z.object({
   createdAt,
 });
 
-export const listings = endpoint({
+export const issuedListings = endpoint({
   path: "/issuer/listings",
   operationId: "listListings",
   summary: "List your organization's listings",
@@ -27,5 +28,5 @@ export const listings = endpoint({
   query: z.object({ product: onlyOf("product"), batch: onlyOf("batch"), ...pageQuery(ID_CURSOR) }),
   response: pageOf("IssuedListingsPage", listing, "ids, new ones last"),
   responseDescription: "A page of listings.",
-  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, ["listings", listing], query),
+  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, [LISTINGS, listing], query),
 });

@@ -1,17 +1,9 @@
-import {
-  arrayOf,
-  integer,
-  numeric,
-  orNull,
-  type Row,
-  text,
-  textOf,
-  timestamptz,
-} from "../../../platform/db/columns.ts";
-import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
-import type { Queryable } from "../../../platform/db/pool.ts";
-import { Statements } from "../../../platform/db/statements.ts";
-import type { ContractStatus, MemberRole } from "../audience.ts";
+import type { CatalogList } from "../../acts/db/lists.ts";
+import { arrayOf, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import { LATEST, withLatest } from "../../platform/db/database-clock.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { Statements } from "../../platform/db/statements.ts";
+import type { ContractStatus } from "../audience.ts";
 
 const LINKED_PRODUCT = {
   status: textOf<ContractStatus>(),
@@ -31,11 +23,6 @@ export type LinkedProduct = Row<typeof LINKED_PRODUCT>;
 
 export const sql = new Statements(new URL("./contracts.sql", import.meta.url));
 
-export const insertMember = sql.execute("insert_member", {
-  organizationId: text,
-  userId: text,
-  role: textOf<MemberRole>(),
-});
 /** Returns false if there is no such contract, or if `from` does not list its current status. */
 export const moveContract = sql.executeOne("move_contract", {
   id: text,
@@ -53,6 +40,59 @@ const insertContractRow = sql.execute("insert_contract", {
   userId: text,
   endsAt: orNull(timestamptz),
 });
+
+/** All contracts. */
+export const CONTRACTS = {
+  name: "contracts",
+  filters: ["org", "brand", "user", "status"],
+  key: "id",
+  select: sql.rows(
+    "list_contracts",
+    {
+      id: text,
+      brandId: text,
+      brand: text,
+      userId: text,
+      status: textOf<ContractStatus>(),
+      endsAt: orNull(timestamptz),
+      offeredAt: timestamptz,
+    },
+    {
+      org: orNull(text),
+      brand: orNull(text),
+      user: orNull(text),
+      status: orNull(text),
+      after: text,
+      limit: integer,
+    },
+  ),
+} as const satisfies CatalogList;
+
+/** All links. */
+export const LINKS = {
+  name: "links",
+  filters: ["org", "contract", "product", "user"],
+  key: "code",
+  select: sql.rows(
+    "list_links",
+    {
+      code: text,
+      contractId: text,
+      productId: text,
+      productName: text,
+      userId: text,
+      createdAt: timestamptz,
+    },
+    {
+      org: orNull(text),
+      contract: orNull(text),
+      product: orNull(text),
+      user: orNull(text),
+      after: text,
+      limit: integer,
+    },
+  ),
+} as const satisfies CatalogList;
 
 /**
  * Inserts a contract with the status Offered. A unique index rejects a second open contract between the same brand and
