@@ -96,7 +96,7 @@ export interface ServerReading {
   readonly acceptedLosses: readonly string[];
 }
 
-/** The new memory after the server of the memory has confirmed a mark. */
+/** The new memory after the remembered server has confirmed a mark. */
 export function remember(memory: Memory, { newest, older, isReplicated, acceptedLosses }: ServerReading): Memory {
   const confirmed = isReplicated ? newest : older;
   const lasting = isNewer(confirmed, memory.lasting) ? confirmed : memory.lasting;

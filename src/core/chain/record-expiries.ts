@@ -34,7 +34,8 @@ const VOUCHERS_MAX = 500;
  * skipped. The batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on the
  * events: every reader sees a voucher past `validUntil` as Expired.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
- * @param onlyBatchIds the batches to record. Null means all batches. Extended vouchers of all batches are recorded.
+ * @param onlyBatchIds the batches to record. Null means all batches. Extended vouchers are recorded for all batches,
+ * even if only some are given.
  */
 export async function recordExpiries(
   ctx: Deps,

@@ -96,7 +96,7 @@ export class EventFeed {
     return after;
   }
 
-  /** Shares a running read with calls that ask for the same, because one event may wake a thousand of them. */
+  /** Shares a running read with further calls that need the same read. One event may wake a thousand calls. */
   share<T>(key: string, read: () => Promise<T>): Promise<T> {
     const reading = (this.#reads.get(key) as Promise<T> | undefined) ?? read().finally(() => this.#reads.delete(key));
     this.#reads.set(key, reading);

@@ -25,8 +25,8 @@ const LOCK_WAIT_MS = 3_000;
 const RECORD_MAX_MS = 2_000;
 
 /**
- * Moves the times of the caller's sandbox back, in one transaction with the audit entry. Then releases the leases of
- * the ended reservations and records the expiries of vouchers. The sweeper completes the rest.
+ * Makes the future times of the caller's sandbox earlier, in one transaction with the audit entry. Then releases the
+ * leases of the ended reservations and records the expiries of vouchers. The sweeper completes the rest.
  * @throws AppError `invalid_request` for more than {@link LIVE_RESERVATIONS_MAX} live reservations, `voucher_busy` when
  * a row stays locked, `overloaded`.
  */

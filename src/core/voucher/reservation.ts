@@ -32,8 +32,8 @@ export interface ReservationRequest {
 
 /**
  * Decides one reserve call at `now`. It runs first on state that was read without a lock, and then on state that was
- * read under the voucher's lock. Checks in this order: used, voided, expired, ended reservation, reserved. A repeat by
- * the same key gets its live reservation. Pure.
+ * read under the voucher's lock. Checks in this order: used, voided, expired, suspended, ended reservation, reserved. A
+ * repeat by the same key gets its live reservation. Pure.
  */
 export function decideReservation(
   voucher: VoucherState,

@@ -1,9 +1,9 @@
 -- name: identify_database(newest_position?, lasting_position?)
 -- Identifies the server and database of a new connection. Returns the deployment, whether the server is read-only,
--- whether the database is a copy of the one that wrote the deployment's row, and what it has of the process's memory
--- (recall_marks). The timeline is in hex. Every promotion raises it, and a standby has none. The start differs between
--- servers with the same files. The host is for operators. The fingerprint of server and database is short, because
--- every job and every reply contains it.
+-- whether the database is a copy of the one that wrote the deployment's row, and which marks it has of those that the
+-- process remembers (recall_marks). The timeline is in hex. Every promotion raises it, and a standby has none. The
+-- start differs between servers with the same files. The host is for operators. The fingerprint of server and database
+-- is short, because every job and every reply contains it.
 SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' AS "readOnly",
        d.system_identifier <> s.system_identifier OR d.database_oid <> db.oid AS "isCopy",
        left(encode(sha256(convert_to(concat_ws('/', s.system_identifier, db.oid), 'UTF8')), 'hex'), 12) AS database,

@@ -72,7 +72,7 @@ export class DatabaseFence implements DeploymentIdentity {
   readonly #shared: SharedMemory;
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
-  /** What the server in use has. Before a server is admitted, what this process saw before it refused the server. */
+  /** What this process has seen on the server in use. While no server is admitted, what it saw on the last one. */
   #memory: Memory | null = null;
   /** The shared state, and the time on the monotonic clock since which this process has seen it unchanged. */
   #heard: (SharedText & { deploymentId: string; sinceMs: number }) | null = null;

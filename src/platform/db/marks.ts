@@ -24,7 +24,7 @@ const selectNewestMark = sql.requiredRow("select_newest_mark", {
   started: text,
   isReplicated: boolean,
 });
-/** Reads which marks of a memory the server has. */
+/** Reads which of the remembered marks the server has. */
 export const recallMarks = sql.requiredRow(
   "recall_marks",
   { ...recollection, isReplicated: boolean },

@@ -18,8 +18,8 @@ type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; res
  * reached the limit, it returns no results to the caller until the window ends.
  *
  * Look-ups run concurrently. Each miss is counted before its result is returned, and a hit waits for the counts of the
- * misses that finished before it. So a burst cannot exceed the limit. A process learns this only by counting a miss
- * itself. Until then it returns hits.
+ * misses that finished before it. So a burst cannot exceed the limit. A process learns that the limit is reached only
+ * by counting a miss itself. Until then it returns hits.
  */
 export class MissLimiter {
   readonly #limit: number;

@@ -24,11 +24,7 @@ export const signedInUser: Access<string, UserDeps> = {
   callerOf: userOf,
 };
 
-/**
- * Admits a request with a valid `Authorization: Bearer` token (RFC 6750). If `optional`, admits a request without the
- * header too. Users have one limit for browsing, where the token is optional, and one for acquisitions. Anonymous
- * callers and failures count against limits of their address.
- */
+/** Signed-in users, and anonymous callers. */
 export const anyUser: Access<string | null, UserDeps> = {
   ...signedInUser,
   security: [{ userToken: [] }, {}],

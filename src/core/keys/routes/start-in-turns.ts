@@ -20,7 +20,8 @@ const IN_TURN = 128;
 /**
  * Starts requests in turns. One turn of the event loop reads from all connections, so a thousand requests at once would
  * block the process for a tenth of a second. The first requests of a turn start at once. After that, organizations take
- * turns. All users and visitors together have the same share as one organization.
+ * turns. Callers with a token, callers with a password, and all other callers each share one turn, like an
+ * organization.
  */
 export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestListener): RequestListener {
   const slots = new FairSlots(IN_TURN);
@@ -38,8 +39,8 @@ export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestL
 }
 
 /**
- * The organization of a key that worked before. Otherwise the way in which the caller signs in. All callers with
- * unknown keys share one turn.
+ * The organization of a key that worked before. Otherwise the way in which the caller signs in. All other callers share
+ * one turn.
  */
 function ownerOf(keys: KeyAuthenticator, { headers }: IncomingMessage): string {
   const secret = headers["x-api-key"];
