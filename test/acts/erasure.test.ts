@@ -187,7 +187,7 @@ it("an erasure does not wait for a voucher that has no text to erase", async () 
   expect(await again).toEqual(NOTHING);
 });
 
-it("erasing a voucher erases the reason of any event, in its history and in the audit trail", async () => {
+it("erasing a voucher erases the reason of its expiry, in its history and in the audit trail", async () => {
   const { id, code } = await issue();
   const reason = "asked by Mrs. Smith";
   const audited = auditedCommand("voucher expire", { id, reason });

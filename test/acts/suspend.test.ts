@@ -170,7 +170,7 @@ it("a voucher that was suspended individually stays suspended when its batch is 
   expect(await typesOf(during.id)).toEqual(["issued", "suspended", "suspended", "resumed"]);
 });
 
-it("a suspension of a batch waits for every redeem that may commit without seeing it", async () => {
+it("a suspension of a batch waits for a redeem that may commit without seeing it", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { code = "" } = vouchers[0] ?? {};
   const held = await holdNextInsert(db, "BEFORE", "redemptions");

@@ -367,7 +367,7 @@ it("a label on the print sheet shows brand, product, price and last day", async 
   }
 });
 
-it("the print sheet has only the chosen serials, at most 1200", async () => {
+it("the print sheet has the first 24 serials or the chosen ones, and wrong serials get 400", async () => {
   const { vouchers, batchId } = await makeBatch(80);
   expect((await open(`/batches/${batchId}/print`)).text).toContain("Choose from 80 vouchers.");
   const first = await open(`/batches/${batchId}/print`, {});

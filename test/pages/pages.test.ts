@@ -94,7 +94,7 @@ it("every page loads only own files and cannot be framed, and each except a cust
   }
 });
 
-it("no page has an inline style or script, and each file's address changes with its content", async () => {
+it("the page of a chain has no inline style or script, and its files have hashes in their addresses", async () => {
   const { text } = await open(expertsPath(voucher.id));
   expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
   const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
@@ -281,7 +281,7 @@ it("the page of a chain answers a wrong after or limit with 400, and names the f
   }
 });
 
-it("the start page links to the documents, health and the queue dashboard, also as JSON", async () => {
+it("the start page and its JSON form link to the documents and to readiness, and to no operator page", async () => {
   const { text } = await open("/");
   for (const path of ["/docs", "/openapi.json", "/readyz"]) expect(text).toContain(`href="${path}"`);
   expect(text).not.toContain("/ops/");

@@ -69,7 +69,7 @@ describe("redeemOnce", () => {
     expect(await client().redeemOnce({ code, externalRef })).toEqual(redemption);
   });
 
-  it("events yields each event once and in order, and resumes after any event", async () => {
+  it("events yields a voucher's events in order, resumes after a given event and selects types", async () => {
     const { id, code } = await issue();
     const read = async (after?: string) => {
       for await (const event of client().events(after === undefined ? {} : { after }))
@@ -186,7 +186,7 @@ describe("redeemOnce", () => {
     ).rejects.toMatchObject({ name });
   });
 
-  it("redeemOnce follows no redirect, so that no other address gets the key", async () => {
+  it("lookUp follows no redirect, so that no other address gets the key", async () => {
     const { code } = await issue();
     const seen: (string | undefined)[] = [];
     const redirecting: typeof fetch = async (_url, options) => {

@@ -13,7 +13,7 @@ const { api, db, partner, servers } = useService({
   env: { WEBHOOK_SECRET: "a root secret of the tests of Bruno", ISSUER_API: "true" },
 });
 
-it("the Bruno collection has one request for every partner route", () => {
+it("the Bruno collection has one request for every partner, webhook and issuer route except declineContract", () => {
   // No contract can be both declined and accepted, and the collection offers only one.
   const partner = OPERATIONS.filter(
     ({ tags, operationId }) =>

@@ -144,7 +144,7 @@ it("a key over the miss limit still gets the first result for a redeemed referen
   expect(await retry(UNKNOWN)).toEqual({ ...first.body, alreadyConfirmed: true, otherVoucher: true });
 });
 
-it("look-ups of existing codes are never misses in any status, and make no Redis call", async () => {
+it("existing codes are never misses, even if redeemed, and their look-ups count nothing in Redis", async () => {
   const monitor = await monitorRedis(servers.redisUrl);
   const [client] = await newClients();
   const { code } = await service.issue();
