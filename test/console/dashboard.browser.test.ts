@@ -55,7 +55,7 @@ it.each(LOOKS)("the queue dashboard has only the axe violations in docs/console.
   expect(listed.length).toBeGreaterThan(0);
 });
 
-it("the queue dashboard shows the three queues after sign-in, without secrets", async () => {
+it("the queue dashboard shows the queues redeem, seal and sweep after sign-in, without secrets", async () => {
   const { page, complaints } = await visit(`${api.url}/ops/queues/jobs`);
   const menu = page.getByRole("navigation");
   for (const name of ["redeem", "seal", "sweep"]) await menu.getByRole("link", { name, exact: true }).first().waitFor();

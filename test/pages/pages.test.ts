@@ -281,7 +281,7 @@ it("the page of a chain answers a wrong after or limit with 400, and names the f
   }
 });
 
-it("the start page and its JSON form link to the documents and to readiness, and to no operator page", async () => {
+it("the start page and its JSON link to documents and readiness, and without OPS_TOKEN to no console", async () => {
   const { text } = await open("/");
   for (const path of ["/docs", "/openapi.json", "/readyz"]) expect(text).toContain(`href="${path}"`);
   expect(text).not.toContain("/ops/");
