@@ -77,9 +77,9 @@ export default defineConfig({
     globalSetup: "test/support/global-setup.ts",
     reporters: ["default", "test/support/proved-reporter.ts"],
     pool: "forks",
-    // Longer than three slow starts in a row on a busy machine.
-    testTimeout: 200_000,
-    hookTimeout: 200_000,
+    // Ends only a hopeless test. Several waits of a test may each take minutes on a slow machine.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     // An unstable test is a bug.
     retry: 0,
     // Each test file has its own Postgres database and starts from an empty Redis database.

@@ -104,7 +104,7 @@ it("no row, Redis key or log line has an erased text, and after a restore a repl
   await stop();
   await expectForgotten();
   keysFile.remove();
-}, 600_000);
+});
 
 type Service = { url: string; till: ReturnType<typeof partnerClient>; user: Awaited<ReturnType<typeof signedIn>> };
 type Offer = Awaited<ReturnType<typeof makeOffer>>;

@@ -10,7 +10,7 @@ import { type Started, startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { interrupt, startIn, untilReady } from "../support/npm-start.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { START_MS, until, untilStarted } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 
 const script = (path: string) => fileURLToPath(new URL(`../../src/${path}`, import.meta.url));
 const { HOME = "", PATH = "" } = process.env;
@@ -77,7 +77,7 @@ it("a restored database has the backup's redemptions, and is refused until db ad
       .then(async (response) => ({ text: await response.text() }))
       .catch(() => ({ text: "" }));
     return text.includes("The files of this database server were set back");
-  }, 2 * START_MS);
+  });
   await interrupt(refused);
   expect(run("cli/main.ts", "db", "adopt", "--yes").status).toBe(0);
 

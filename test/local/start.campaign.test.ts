@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { type Started, startNode } from "../support/child-process.ts";
 import { interrupt, startIn, untilReady } from "../support/npm-start.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { START_MS, until, untilStarted } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 
 const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
 const DEMO = fileURLToPath(new URL("../../src/local/print-demo.ts", import.meta.url));
@@ -71,8 +71,8 @@ describe("npm start on a machine without servers", () => {
     const workers = () => childrenOf(first.child.pid).filter(isWorker);
     const [killed = 0, other] = workers();
     process.kill(killed, "SIGKILL");
-    await until(() => first.output().includes("A worker ended (SIGKILL). It starts again in 1 s.\n"), START_MS);
-    await until(() => workers().length === 2, START_MS);
+    await until(() => first.output().includes("A worker ended (SIGKILL). It starts again in 1 s.\n"));
+    await until(() => workers().length === 2);
     expect([workers().includes(killed), workers().includes(other ?? 0)]).toEqual([false, true]);
   });
 
@@ -246,7 +246,7 @@ describe("npm start on a machine without servers", () => {
       seen += chunk;
     });
     const ended = new Promise((resolve) => started.once("close", resolve));
-    await until(() => seen.includes("Ctrl-C stops everything") || started.exitCode !== null, 2 * START_MS);
+    await until(() => seen.includes("Ctrl-C stops everything") || started.exitCode !== null);
     // Sends Ctrl-C from the terminal.
     started.stdin.write("\x03");
     await ended;
@@ -333,7 +333,7 @@ describe("npm start on a machine without servers", () => {
     process.kill(worker, "SIGSTOP");
     onTestFinished(() => void (isAlive(worker) && process.kill(worker, "SIGKILL")));
     started.child.kill("SIGINT");
-    await until(() => started.child.exitCode !== null, START_MS);
+    await until(() => started.child.exitCode !== null);
     expect(started.child.exitCode).toBe(0);
     expect(started.output()).toContain("One worker did not end within 20 seconds, and was killed.\n");
     expect(service.filter(isAlive)).toEqual([]);
@@ -345,7 +345,7 @@ describe("npm start on a machine without servers", () => {
     const service = childrenOf(killed.child.pid);
     expect(service).toHaveLength(3);
     killed.child.kill("SIGKILL");
-    await until(() => service.every((pid) => !isAlive(pid)), START_MS);
+    await until(() => service.every((pid) => !isAlive(pid)));
     // The next start finds and stops these servers.
     const next = startIn(directory, port);
     await untilReady(next);

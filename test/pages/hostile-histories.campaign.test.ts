@@ -81,7 +81,7 @@ it.each(
   });
   expect({ wrong, stderr }).toEqual({ wrong: [], stderr: "" });
   // The shell starts five programs for each history.
-}, 600_000);
+});
 
 function isEqual(lines: unknown[], expected: unknown[]): boolean {
   try {

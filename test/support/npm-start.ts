@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { type Started, startNode } from "./child-process.ts";
-import { START_MS, until } from "./until.ts";
+import { until } from "./until.ts";
 
 const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
 const { HOME = "" } = process.env;
@@ -11,7 +11,7 @@ export const startIn = (directory: string, port: number): Started =>
 
 /** Waits until `npm start` serves. @throws Error with its output if it ends before. */
 export async function untilReady({ output, child }: Started): Promise<void> {
-  await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
+  await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(output());
 }
 

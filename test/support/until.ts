@@ -1,8 +1,11 @@
+/** Ends only a hopeless wait: several times what any step of a test needs on a slow and busy machine. Milliseconds. */
+export const PATIENT_MS = 180_000;
+
 /**
- * Waits until `condition` returns a truthy value and returns it. The time limit only ends a hopeless wait, and allows
- * for a busy machine. A time limit that is part of a rule belongs in an assertion.
+ * Waits until `condition` returns a truthy value and returns it. A test gives a shorter time limit only if it goes on
+ * without the condition.
  */
-export async function until<T>(condition: () => T | Promise<T>, deadlineMs = 30_000): Promise<NonNullable<T>> {
+export async function until<T>(condition: () => T | Promise<T>, deadlineMs = PATIENT_MS): Promise<NonNullable<T>> {
   const startedAt = Date.now();
   for (;;) {
     const value = await condition();
@@ -54,8 +57,8 @@ const DAY_MS = 86_400_000;
 /** Longer than any test file. Milliseconds. */
 const LONG_MS = 150_000;
 
-/** Time limit for the start of a process, server or connection on a busy machine. Milliseconds. */
-export const START_MS = 60_000;
+/** Time limit for the start of a process, server or connection. Milliseconds. */
+export const START_MS = PATIENT_MS;
 
 /** Waits for a start, with a generous limit, because the test does not check its duration. */
 export function untilStarted<T>(condition: () => T | Promise<T>): Promise<NonNullable<T>> {

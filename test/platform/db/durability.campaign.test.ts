@@ -77,7 +77,7 @@ it("an API process in production warns of each risk once the database is ready",
   expect(migrated.exitCode).toBe(0);
   const production = { NODE_ENV: "production", RESERVATION_TOKEN_SECRET: "a secret for this test", OPS_TOKEN: "off" };
   const api = startNode(["src/main.ts"], { ...env, ...production });
-  await until(() => api.output().includes('"risk":"no_synchronous_standby"'), 60_000);
+  await until(() => api.output().includes('"risk":"no_synchronous_standby"'));
   expect(api.output()).toMatch(/"risk":"fsync_off"/);
   expect(api.output()).toMatch(/"risk":"local_base_url","msg":"[^"]* begin with http:\/\/localhost:0, /);
   api.child.kill("SIGTERM");

@@ -78,7 +78,7 @@ it.each(
   expect(await calls.renameBrand?.()).toMatchObject({ status: 503 });
 
   await postgres.promoteStandby();
-  await until(async () => (await fetch(`${api.url}/readyz`)).status === 200, 60_000);
+  await until(async () => (await fetch(`${api.url}/readyz`)).status === 200);
   await until(async () => (await till.lookUp(code)).status === 200);
   expect(await countRedeemed(db)).toBe(0);
   expect(await till.lookUp(code)).toMatchObject({ body: { voucher: { status: "Active" } } });

@@ -257,7 +257,7 @@ async function reserveAndRedeem(till: PartnerClient): Promise<number[]> {
 
 /** Retries with new vouchers until both calls answer 200. */
 async function untilBothSucceed(till: PartnerClient): Promise<void> {
-  await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200), 40_000);
+  await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200));
 }
 
 /** Starts a service with the given addresses instead of the test servers'. It closes at the end of the file. */

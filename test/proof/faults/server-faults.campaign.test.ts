@@ -19,10 +19,6 @@ const HAS_CLOCK = hasFakeTime();
 const HOUR_MS = 3_600_000;
 const JUMP_MS = 400 * 24 * HOUR_MS;
 const REDEEM_WAIT_MS = 8_000;
-/** Time for servers and processes to recover on a busy machine. Milliseconds. */
-const RECOVERED_MS = 60_000;
-/** Extra time for an answer on a busy machine, in addition to the redeem wait. Milliseconds. */
-const SLACK_MS = 2_500;
 
 // The log has a line for each accepted request.
 const own = useFaultCluster({ redeemWaitMs: REDEEM_WAIT_MS, env: { LOG_LEVEL: "info", OPS_TOKEN } }, HAS_CLOCK);
@@ -47,7 +43,7 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
   const { asked } = await besideTransaction(db, async (outside) => {
     // By then, the redemption is written and waits to write the end of its reservation.
     await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR UPDATE", [ticket]);
-    const asked = timed(redeem(order, api));
+    const asked = redeem(order, api);
     await untilWaiting(db, 1, "worker");
     await worker.kill();
     // The job's transaction ends with its wait for the lock, long before the caller's deadline.
@@ -57,7 +53,6 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
   const answer = await asked;
   expectRetryLater(answer, "redeem_timeout");
   expect(answer.body.error).toContain("This attempt redeemed nothing.");
-  expect(answer.tookMs).toBeLessThan(REDEEM_WAIT_MS + SLACK_MS);
   expect(await countRedemptions([id])).toBe(0);
   const { body: seen } = await get(api, `/partner/vouchers/${ticket}`);
   expect(seen).toMatchObject({ voucher: { status: "Active" }, reservation: { ticket } });
@@ -67,7 +62,7 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
     return again.status === 200 ? again : null;
   });
   expect(retried.body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: id });
-  await until(async () => (await countRedeemJobs()).all === 0, RECOVERED_MS);
+  await until(async () => (await countRedeemJobs()).all === 0);
   expect(await countRedemptions([id])).toBe(1);
 });
 
@@ -95,9 +90,9 @@ it("reserve and redeem answer 503 in time while Redis hangs, and look-ups still 
   expect(ready.body).toMatchObject({ code: "unavailable", postgres: "ok", redis: "unavailable" });
   // Each call gives up after 1.5 seconds, and none waits as long as a redeem may.
   for (const { tookMs } of [held, redeemed, ready]) expect(tookMs).toBeLessThan(REDEEM_WAIT_MS);
-  await until(async () => (await get(api, "/readyz")).status === 200, RECOVERED_MS);
-  await until(async () => (await post(api, "reserve", { code: reserved.body.code })).status === 200, RECOVERED_MS);
-  await until(async () => (await redeem(order, otherApi)).status === 200, RECOVERED_MS);
+  await until(async () => (await get(api, "/readyz")).status === 200);
+  await until(async () => (await post(api, "reserve", { code: reserved.body.code })).status === 200);
+  await until(async () => (await redeem(order, otherApi)).status === 200);
   expect(await countRedemptions([order.id])).toBe(1);
 });
 
@@ -250,7 +245,7 @@ it.skipIf(!HAS_CLOCK)(
         "SELECT moved_at > now() - interval '1 day' AS swept FROM sweep_positions WHERE task = 'check_chains'",
       );
       return rows[0]?.swept;
-    }, RECOVERED_MS);
+    });
     await redeemRightly(newOrder());
     await postgres.clock.set(0);
     await redeemRightly(newOrder());
@@ -271,7 +266,7 @@ it.skipIf(!HAS_CLOCK)("an expired voucher is not redeemed while the database's c
   await until(async () => {
     const closed = await db.query("SELECT closed_until > $1 AS is FROM redemptions_closed", [validUntil]);
     return closed.rows[0].is;
-  }, RECOVERED_MS);
+  });
   const expired = { body: { ...body, code: vouchers[0]?.code } };
   for (const offsetMs of [0, -JUMP_MS, 0]) {
     await postgres.clock.set(offsetMs);
@@ -295,13 +290,13 @@ it.skipIf(!HAS_CLOCK)(
       // Repeated, because the sweeper checks this chain meanwhile and records that it is intact.
       await cluster.db.query(markBrokenChains([id]));
       return (await faults()).includes("VouchersChainBroken");
-    }, 40_000);
+    });
     await cluster.db.query("DELETE FROM broken_chains");
     await postgres.clock.set(HOUR_MS);
     const found = await until(async () => {
       const listed = await faults();
       return listed.includes("VouchersClockAhead") && !listed.includes("VouchersChainBroken") && listed;
-    }, 40_000);
+    });
     expect(found).not.toContain("VouchersSweeperStopped");
     await postgres.clock.set(0);
   },

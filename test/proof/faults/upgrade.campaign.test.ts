@@ -37,7 +37,7 @@ it.skipIf(!isThere)(
     const confirmed = () => history.exchanges.filter(isConfirmed).length;
     const goOn = async () => {
       const before = confirmed();
-      await until(() => confirmed() > before + CONFIRMED_EACH, 60_000);
+      await until(() => confirmed() > before + CONFIRMED_EACH);
     };
     await goOn();
     const erased = eraseFirst(cluster.db, history);

@@ -77,7 +77,7 @@ async function pipeline(requests: readonly string[]): Promise<void> {
     rest = (parts.at(-1) ?? "").slice(-12);
   });
   socket.write(requests.join(""), "latin1");
-  await until(() => answers >= requests.length, 50_000);
+  await until(() => answers >= requests.length);
   socket.destroy();
 }
 
