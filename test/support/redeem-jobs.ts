@@ -36,8 +36,8 @@ export function newAttempt(voucherId: string): string {
 }
 
 /**
- * Counts the waiting and running jobs of a queue. Each shard is counted atomically, so that no job is missed between
- * the two lists.
+ * Counts the waiting and running jobs of a queue, without the canaries of an API, which come at any time. Each shard is
+ * counted atomically, so that no job is missed between the two lists.
  */
 export async function countJobs(
   servers: { redis: Redis; queuePrefix: string; deploymentId?: string; queueShards?: [number] },
@@ -46,9 +46,13 @@ export async function countJobs(
   const { redis, queuePrefix, deploymentId = "", queueShards: [shards] = [1] } = servers;
   const prefixes = shards === 1 ? [queuePrefix] : listShards(deploymentId, shards).map(({ prefix }) => prefix);
   const lists = await Promise.all(
-    prefixes.map((prefix) => redis.multi().llen(`${prefix}:${queue}:wait`).llen(`${prefix}:${queue}:active`).exec()),
+    prefixes.map((prefix) => {
+      const [waiting, running] = [`${prefix}:${queue}:wait`, `${prefix}:${queue}:active`];
+      return redis.multi().lrange(waiting, 0, -1).lrange(running, 0, -1).exec();
+    }),
   );
-  return lists.flatMap((lengths) => lengths ?? []).reduce((sum, [, length]) => sum + Number(length), 0);
+  const ids = lists.flatMap((found) => found ?? []).flatMap(([, ids]) => ids as string[]);
+  return ids.filter((id) => !id.startsWith("canary-")).length;
 }
 
 /** Reads the prefix of a deployment's queue keys. */
