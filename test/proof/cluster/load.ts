@@ -66,8 +66,6 @@ interface Answer {
 /** Partners that redeem one voucher after another, and repeat a 503 with the same reference until they get a result. */
 export interface Load {
   answers: Answer[];
-  /** The start of the oldest running call, or Infinity without one. */
-  openSince(): number;
   /** Finishes the running calls. */
   finish(): Promise<void>;
   /** Finishes the running calls and compares every answer with the database. */
@@ -85,8 +83,6 @@ export async function startLoad(
   { partners = 12, shards = null as number[] | null, vouchers = [] as readonly { id: string; code: string }[] } = {},
 ): Promise<Load> {
   const answers: Answer[] = [];
-  /** The start of each partner's running call. */
-  const open = new Map<number, number>();
   const supply = [...vouchers];
   let ended = false;
   const refill = async () => {
@@ -110,9 +106,7 @@ export async function startLoad(
       for (;;) {
         const till = turn % tills.length;
         const sentAt = Date.now();
-        open.set(number, sentAt);
         const { status, body } = await (tills[till] as PartnerClient).redeem({ code, externalRef: id });
-        open.delete(number);
         const shard = shardOf(id, SHARDS);
         answers.push({ externalRef: id, shard, till, status, code: body.code, sentAt, answeredAt: Date.now() });
         if (status === 200) break;
@@ -128,7 +122,6 @@ export async function startLoad(
   };
   return {
     answers,
-    openSince: () => Math.min(...open.values()),
     finish,
     async end() {
       await finish();

@@ -1,0 +1,81 @@
+import { expect, it } from "vitest";
+import { slotOf } from "../../../src/platform/redis/slots.ts";
+import { expectFairRound } from "../../support/fair-rounds.ts";
+import type { TestApi } from "../../support/service.ts";
+import { until } from "../../support/until.ts";
+import { longestGap, SHARDS, shardsOn, since, slotOfShard, startLoad, useCluster } from "./load.ts";
+
+const own = useCluster({ apis: 2, workers: 2 });
+
+/** The documented maximum time from a master's crash until the full rate is back. Milliseconds. */
+const RECOVERED_MS = 10_000;
+/** The part of that time in which Redis detects the crash and votes, which a busy machine may delay. Milliseconds. */
+const FAILOVER_MS = 4_000;
+/** A busy machine may delay the calls of some rounds, but a stopped shard would do so in each. */
+const ROUNDS_MAX = 3;
+
+const isRefused = ({ status }: { status: number }) => status !== 200;
+
+/**
+ * Kills the master of a slot. Returns the time of the kill, the time when another node had its slots, and the time when
+ * the full rate must be back. Milliseconds.
+ */
+async function failOver(slot: number) {
+  const master = await own.cluster.masterOf(slot);
+  const killedAt = Date.now();
+  await master.kill();
+  await until(async () => (await own.cluster.masterOf(slot)) !== master);
+  const promotedAt = Date.now();
+  const gapMax = RECOVERED_MS + Math.max(0, promotedAt - killedAt - FAILOVER_MS);
+  return { killedAt, promotedAt, gapMax, recoveredAt: killedAt + gapMax };
+}
+
+/** Kills the master of some shards. Returns their longest silence beyond the limit, and the wrong answers. */
+async function killMaster() {
+  await own.cluster.heal();
+  const slot = slotOfShard(own.servers, 0);
+  const lost = await shardsOn(own, await own.cluster.masterOf(slot));
+  expect(lost).toHaveLength(SHARDS / 3);
+  const load = await startLoad(own.servers, own.partner, own.tills);
+  await until(() => load.answers.length > 300);
+  const { killedAt, gapMax, recoveredAt } = await failOver(slot);
+  const late = () => since(load.answers, recoveredAt);
+  await until(() => late().length > 200);
+  await load.end();
+  const tooLongMs = Math.max(...lost.map((shard) => longestGap(load.answers, shard, killedAt))) - gapMax;
+  const ofOthers = load.answers.filter((one) => !lost.includes(one.shard) && isRefused(one));
+  return { tooLongMs, wrong: [...ofOthers, ...late().filter(isRefused)] };
+}
+
+it("the full rate is back ten seconds after a master was killed, and other shards answer meanwhile", async () => {
+  await expectFairRound(ROUNDS_MAX, killMaster, ({ tooLongMs, wrong }) => tooLongMs < 0 && wrong.length === 0);
+});
+
+/** Kills the master with the replies' channel. Returns the refusals of other shards, and how long calls take. */
+async function killReplies() {
+  await own.cluster.heal();
+  const [api] = own.apis as [TestApi];
+  const slot = slotOf(api.ctx.redeemQueue.replyChannel);
+  const lost = await shardsOn(own, await own.cluster.masterOf(slot));
+  const shards = Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => !lost.includes(shard));
+  const load = await startLoad(own.servers, own.partner, own.tills.slice(0, 1), { shards });
+  await until(() => load.answers.length > 100);
+  const { promotedAt, recoveredAt } = await failOver(slot);
+  const tookMs = (from: number) => since(load.answers, from).map(({ sentAt, answeredAt }) => answeredAt - sentAt);
+  // A call without a reply waits for the recheck, a second or two.
+  await until(() => tookMs(promotedAt).some((ms) => ms < 900));
+  const tooLongMs = Date.now() - recoveredAt;
+  await until(() => tookMs(recoveredAt).length > 50);
+  await load.end();
+  const late = tookMs(recoveredAt).toSorted((one, other) => one - other);
+  return { tooLongMs, wrong: load.answers.filter(isRefused), medianMs: late[Math.floor(late.length / 2)] ?? Infinity };
+}
+
+it("killing the master with the replies' channel delays replies, but causes no 503 in other shards", async () => {
+  await expectFairRound(
+    ROUNDS_MAX,
+    killReplies,
+    // Replies arrive again, so no call waits for the recheck.
+    ({ tooLongMs, wrong, medianMs }) => tooLongMs < 0 && wrong.length === 0 && medianMs < 900,
+  );
+});
