@@ -3,9 +3,9 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { AxeResults } from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { beforeAll, expect, onTestFinished } from "vitest";
 import { findChromium } from "./chromium.ts";
-import { START_MS } from "./until.ts";
+import { PATIENT_MS } from "./until.ts";
 
 /**
  * SCREENSHOTS is the folder for screenshots. Without it, none are taken. UPDATE_IMAGES=1 replaces the pictures in
@@ -34,17 +34,26 @@ export interface Visit {
   status: number | undefined;
 }
 
+/** The browser of this process, which all its test files share. It ends with the process. */
+let shared: Promise<Browser> | undefined;
+
+/** Starts a browser, which resolves every host name under `.test` to this machine. */
+const startBrowser = () =>
+  chromium.launch({
+    executablePath: findChromium(),
+    args: ["--host-resolver-rules=MAP *.test 127.0.0.1"],
+    timeout: PATIENT_MS,
+  });
+
 /**
- * Starts a browser before the tests of a file. The browser resolves every host name under `.test` to this machine.
  * Returns a function that opens an address with these options, by default in Berlin's time zone, until the test ends.
  */
 export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
   let browser: Browser;
   beforeAll(async () => {
-    const args = ["--host-resolver-rules=MAP *.test 127.0.0.1"];
-    browser = await chromium.launch({ executablePath: findChromium(), args, timeout: START_MS });
+    shared ??= startBrowser();
+    browser = await shared;
   });
-  afterAll(() => browser.close());
   return async (address: string, options: BrowserContextOptions = {}): Promise<Visit> => {
     const context = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Berlin", ...own(), ...options });
     onTestFinished(() => context.close());
