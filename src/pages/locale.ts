@@ -1,6 +1,5 @@
 import type { Response } from "express";
 import {
-  LANGUAGES,
   type Language,
   type SentenceKey,
   sentencesOf,
@@ -73,11 +72,14 @@ function makeLocale(language: Language, form: Partial<TimeForm> = {}): Locale {
   };
 }
 
-const LOCALES = new Map<Language, Locale>(LANGUAGES.map((language) => [language, makeLocale(language)]));
+/** Made at their first use, because the number formats of all languages take a tenth of a process's start. */
+const LOCALES = new Map<Language, Locale>();
 
 /** The locale of a language, with times in UTC. */
 export function localeIn(language: Language): Locale {
-  return LOCALES.get(language) as Locale;
+  const locale = LOCALES.get(language) ?? makeLocale(language);
+  LOCALES.set(language, locale);
+  return locale;
 }
 
 /** The locale of pages for developers and operators. */
