@@ -83,7 +83,7 @@ describe("beside npm start", () => {
     folder = makeFolder();
     port = await findSteadyPort();
     // A redeem may take as long as a slow machine needs.
-    const env = { ...SECRET, PORT: String(port), RATE_LIMIT_RPS: "0", QUEUE_SHARDS: "2", REDEEM_WAIT_MS: "120000" };
+    const env = { ...SECRET, PORT: String(port), RATE_LIMIT_RPS: "0", QUEUE_SHARDS: "2", REDEEM_WAIT_MS: "60000" };
     started = run([pathOf("src/local/start.ts"), "--workers", "1", "--apis", "2"], env, folder);
     await until(
       () => started.output().includes("Ctrl-C stops everything") || started.child.exitCode !== null,
@@ -197,7 +197,7 @@ describe("beside npm start", () => {
   });
 
   it("scale-check reports the work of each part during redeems in a sandbox, and revokes its keys", async () => {
-    const load = ["--seconds", "20", "--callers", "2", "--vouchers", "20000"];
+    const load = ["--seconds", "5", "--callers", "2", "--vouchers", "5000"];
     const { exitCode, stdout, stderr } = await beside([SCALE_CHECK, ...load, "--json"]).ended;
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     const { organization, redemptionsPerSecond, parts, refusals } = JSON.parse(stdout);

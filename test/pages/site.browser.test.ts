@@ -84,18 +84,21 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     }
   });
 
-  it("the reference page shows every operation, does not overflow and passes axe", async () => {
+  it("the reference page shows its operations, does not overflow and passes axe", async () => {
     const visited = await visit(`${api.url}/docs`, options);
     const tags = visited.page.locator(".opblock-tag");
     await tags.first().waitFor();
     await photograph(visited.page, `docs, ${look}`);
-    for (const tag of await tags.all()) await tag.click();
-    const paths = visited.page.locator(".opblock-summary-path");
-    const shown = await paths.evaluateAll((found) => found.map((path) => path.getAttribute("data-path")));
-    const described = Object.entries({ ...DESCRIPTION.paths, ...DESCRIPTION.webhooks }).flatMap(([path, item]) =>
-      Object.keys(item ?? {}).map(() => path),
-    );
-    expect(shown.toSorted()).toEqual(described.toSorted());
+    // The same script renders them at any width, in seconds.
+    if (look.startsWith("desktop")) {
+      for (const tag of await tags.all()) await tag.click();
+      const paths = visited.page.locator(".opblock-summary-path");
+      const shown = await paths.evaluateAll((found) => found.map((path) => path.getAttribute("data-path")));
+      const described = Object.entries({ ...DESCRIPTION.paths, ...DESCRIPTION.webhooks }).flatMap(([path, item]) =>
+        Object.keys(item ?? {}).map(() => path),
+      );
+      expect(shown.toSorted()).toEqual(described.toSorted());
+    }
     expect(await visited.page.locator("#elsewhere").isVisible()).toBe(false);
     await openOperation(visited.page, "Partner", "redeemVoucher");
     await expectSound(visited, `docs, redeem, ${look}`);
@@ -211,23 +214,19 @@ async function call(
   return { status, body: JSON.parse(await live.locator(".highlight-code code").first().innerText()) };
 }
 
-it("the reference page looks up a voucher with a partner's key and does not store the key", async () => {
+it("the reference page calls with a partner's key, which it does not store, and with a user's token", async () => {
   const { code } = await issue();
   const { key } = keys.till;
+  const { productId, vouchers } = await makeOffer(db, 1);
+  const token = await signUser(issuer, "user-of-the-page");
   const { page, complaints } = await visit(`${api.url}/docs`);
   const reply = await call(page, ["apiKey", key], ["Partner", "lookUpVoucher"], ["codeOrTicket", code]);
   expect(reply).toMatchObject({ status: 200, body: { voucher: { code, status: "Active" } } });
   const kept = await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])");
   expect(kept).not.toContain(key);
-  expect(complaints).toEqual([]);
-});
-
-it("the reference page can buy with a user's token and the example body", async () => {
-  const { productId, vouchers } = await makeOffer(db, 1);
-  const token = await signUser(issuer, "user-of-the-page");
-  const { page, complaints } = await visit(`${api.url}/docs`);
-  const reply = await call(page, ["userToken", token], ["Marketplace", "buyProduct"], ["id", productId]);
-  expect(reply).toMatchObject({ status: 200, body: { voucher: { id: vouchers[0]?.id } } });
+  // With the example body.
+  const bought = await call(page, ["userToken", token], ["Marketplace", "buyProduct"], ["id", productId]);
+  expect(bought).toMatchObject({ status: 200, body: { voucher: { id: vouchers[0]?.id } } });
   expect(complaints).toEqual([]);
 });
 

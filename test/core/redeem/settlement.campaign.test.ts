@@ -5,7 +5,8 @@ import { issueVouchers, makeKey } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-const REDEMPTIONS = 10_000;
+/** More than two pages. */
+const REDEMPTIONS = 2_500;
 
 const { api, servers, partner, till } = useService();
 
