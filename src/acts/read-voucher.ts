@@ -20,7 +20,7 @@ export async function readVoucher(
   code: string,
 ): Promise<{ voucher: CurrentVoucher; reservation: Omit<Reservation, "tokenSecretId"> | null; sandbox?: true }> {
   const codeKey = normaliseCode(code);
-  const wanted = [codeKey, repairCode(code)].map((key) => ({
+  const wanted = [codeKey, ...repairCode(code)].map((key) => ({
     organizationId,
     codeKey: key,
     ticket: null,

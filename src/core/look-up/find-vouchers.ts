@@ -73,7 +73,7 @@ function criteriaOf(query: VoucherQuery): Partial<VoucherCriteria>[] {
     case "serial":
       return [{ batchId: query.batchId, serial: query.serial }];
     case "code":
-      return [{ codeKey: normaliseCode(query.value) }, { codeKey: repairCode(query.value) }];
+      return [normaliseCode(query.value), ...repairCode(query.value)].map((codeKey) => ({ codeKey }));
     case "redeemCode":
       return [{ redeemCode: normaliseRedeemCode(query.value) }];
     case "ticket":

@@ -246,7 +246,8 @@ function recordedResponse(
   const response = redemptionResponse(ctx, redemption, redemption.attemptId !== id);
   const isNamedVoucher =
     voucher === null
-      ? !isTicket(codeOrTicket) && [normaliseCode, repairCode].some((read) => read(codeOrTicket) === redemption.codeKey)
+      ? !isTicket(codeOrTicket) &&
+        [normaliseCode(codeOrTicket), ...repairCode(codeOrTicket)].includes(redemption.codeKey)
       : voucher.id === redemption.voucherId;
   if (isNamedVoucher) return response;
   if (!caller.sandbox) ctx.metrics?.referencesReused.with().inc();

@@ -161,18 +161,17 @@ const LAYOUTS: readonly ReadonlyMap<string, string>[] = [
 ].map((layout) => new Map(layout.split(" ").flatMap(([key = "", ...typed]) => typed.map((c) => [fold(c), key]))));
 
 /**
- * Returns the normalised code that a scanner has sent to a host with another keyboard layout. Returns null unless the
- * check symbol is wrong as typed and right for exactly one layout. Callers must first look up what {@link
- * normaliseCode} returns.
+ * Returns the normalised codes that a scanner may have sent to a host with another keyboard layout: those whose check
+ * symbol is right. Usually one at most, but one in thirty texts reads as a code of two layouts. Empty if the check
+ * symbol is right as typed. Callers must first look up what {@link normaliseCode} returns, and then each of these.
  */
-export function repairCode(typed: string): string | null {
+export function repairCode(typed: string): string[] {
   const text = normaliseText(typed.trim(), "NFKC");
-  if (text === null || text.length > CODE_KEY_MAX || hasValidCheckSymbol(text)) return null;
+  if (text === null || text.length > CODE_KEY_MAX || hasValidCheckSymbol(text)) return [];
   const readings = LAYOUTS.map((keys) =>
     Array.from(text, (character) => keys.get(fold(character)) ?? character).join(""),
   );
-  const [code, ...others] = new Set(readings.filter(hasValidCheckSymbol).map(normaliseCode));
-  return code === undefined || others.length > 0 ? null : code;
+  return [...new Set(readings.filter(hasValidCheckSymbol).map(normaliseCode))].filter((code) => code !== null);
 }
 
 /**
@@ -181,7 +180,7 @@ export function repairCode(typed: string): string | null {
  * hyphen.
  */
 export function isTypedInOtherLayout(typed: string): boolean {
-  if (repairCode(typed) !== null) return false;
+  if (repairCode(typed).length > 0) return false;
   const text = normaliseText(typed.trim(), "NFKC")?.replace(SEPARATORS, "") ?? "";
   const strange = text.length > CODE_KEY_MAX ? [] : (text.match(/[^\x21-\x7e]/gu) ?? []);
   return strange.length > 0 && LAYOUTS.some((keys) => strange.every((character) => keys.has(fold(character))));

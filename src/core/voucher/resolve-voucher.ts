@@ -67,11 +67,12 @@ export async function resolveVoucher(
   }
   const codeKey = normaliseCode(codeOrTicket);
   const byCode = async () => {
-    const asTyped = await resolve({ codeKey, ticket: null });
-    const repaired = isMiss(asTyped) ? repairCode(codeOrTicket) : null;
-    return repaired === null ? asTyped : resolve({ codeKey: repaired, ticket: null });
+    let found = await resolve({ codeKey, ticket: null });
+    for (const repaired of isMiss(found) ? repairCode(codeOrTicket) : [])
+      if (isMiss(found)) found = await resolve({ codeKey: repaired, ticket: null });
+    return found;
   };
-  if (misses === null || (codeKey === null && repairCode(codeOrTicket) === null)) return byCode();
+  if (misses === null || (codeKey === null && repairCode(codeOrTicket).length === 0)) return byCode();
   const guarded = await misses.guard(caller.keyId, byCode, isMiss);
   if (guarded.allowed) return guarded.result;
   for (const externalRef of externalRefs) {

@@ -49,6 +49,9 @@ it("a scanner with another keyboard layout finds vouchers without a miss", async
     Array.from(code, (symbol) => ({ Y: "Z", Z: "Y", "-": "\u00df" })[symbol] ?? symbol).join("");
   const [first, ...others] = await issueVouchers(servers.db, partner, LIMIT + 1);
   for (const { id, code } of others) expect((await client.lookUp(scan(code))).body.voucher?.id).toBe(id);
+  // A text that reads as a code of two layouts.
+  const [ambiguous] = await issueVouchers(servers.db, partner, 1, { codes: ["YWQZ00YMAWYQ1234"] });
+  expect((await client.lookUp("YZAW00YMQZYA1234")).body.voucher?.id).toBe(ambiguous?.id);
   const order = { code: scan(first?.code ?? ""), externalRef: "scanned" };
   const redeemed = await client.redeem(order);
   expect(redeemed.body).toMatchObject({ redeemed: true, voucherInstanceId: first?.id });
