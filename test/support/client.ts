@@ -1,3 +1,4 @@
+import { type Dispatcher, request } from "undici";
 import { checkAnswer } from "./check-answer.ts";
 import { until } from "./until.ts";
 
@@ -20,17 +21,22 @@ export async function send(
 ): Promise<Reply> {
   const headers: Record<string, string> = { accept: "application/json", ...options.headers };
   if (options.key !== undefined) headers["x-api-key"] = options.key;
-  let body: RequestInit["body"] = null;
+  let body: string | Uint8Array | null = null;
   if (options.body !== undefined) {
     headers["content-type"] ??= "application/json";
     const raw = typeof options.body === "string" || options.body instanceof Uint8Array;
-    body = raw ? (options.body as RequestInit["body"]) : JSON.stringify(options.body);
+    body = raw ? (options.body as string | Uint8Array) : JSON.stringify(options.body);
   }
-  const response = await fetch(url, { method, headers, body });
-  const text = await response.text();
-  const isText = response.headers.get("content-type")?.startsWith("text/plain") === true;
-  const received = text === "" ? null : isText ? text : JSON.parse(text);
-  const reply = { status: response.status, headers: response.headers, body: received };
+  // `fetch` would take 0.3 ms more CPU time for each of the tests' many requests.
+  const response = await request(url, { method: method as Dispatcher.HttpMethod, headers, body });
+  const text = await response.body.text();
+  const received = new Headers(response.headers as Record<string, string>);
+  const isText = received.get("content-type")?.startsWith("text/plain") === true;
+  const reply = {
+    status: response.statusCode,
+    headers: received,
+    body: text === "" ? null : isText ? text : JSON.parse(text),
+  };
   checkAnswer(method, url, reply);
   return reply;
 }
