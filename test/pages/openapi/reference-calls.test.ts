@@ -81,7 +81,8 @@ it("every operation that changes a voucher answers 503 voucher_busy while its ro
   const moving = OPERATIONS.filter((operation) =>
     describedRefusals(operation).some(([, code]) => code === "voucher_busy"),
   );
-  const calls = await Promise.all(moving.map(makeVoucherCall));
+  const calls: Awaited<ReturnType<typeof makeVoucherCall>>[] = [];
+  for (const operation of moving) calls.push(await makeVoucherCall(operation));
   const answers = await whileLocked(
     servers.db,
     calls.map(({ voucherId }) => voucherId),
@@ -97,12 +98,14 @@ it("every operation that needs the database answers 503 unavailable without it",
   const needing = OPERATIONS.filter((operation) =>
     describedRefusals(operation).some(([, code]) => code === "unavailable"),
   );
-  const refuse = async (operation: Operation) => {
-    const { status, body } = await perform(operation, await makeValid(operation.operationId), stranded.url);
+  const calls = new Map<Operation, Call>();
+  for (const operation of needing) calls.set(operation, await makeValid(operation.operationId));
+  const refuse = async ([operation, call]: [Operation, Call]) => {
+    const { status, body } = await perform(operation, call, stranded.url);
     expect(body.error).not.toMatch(/ECONN|127\.0\.0\.1|unknown@/);
     return [operation.operationId, status, body.code];
   };
-  expect(await Promise.all(needing.map(refuse))).toEqual(
+  expect(await Promise.all(Array.from(calls, refuse))).toEqual(
     needing.map(({ operationId }) => [operationId, 503, "unavailable"]),
   );
 });
