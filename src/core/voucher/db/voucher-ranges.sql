@@ -69,8 +69,8 @@ SELECT v.id AS "voucherId", v.last_sequence AS "lastSequence", v.sealed_sequence
 
 -- name: lock_expired_batch(only?, except, latest?)
 -- Locks one batch: among the batches with expiries to record, the one that expired first. Skips batches that another
--- transaction has locked. Only sweepers and advance_sandbox lock batches, always before vouchers. So no transaction
--- waits for a batch while it holds the lock of a voucher.
+-- transaction has locked. The sweeper and advance_sandbox lock a batch before its vouchers. Acts that suspend, resume
+-- or extend a batch lock it without vouchers. So no transaction waits for a batch while it holds the lock of a voucher.
 SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count AS "voucherCount" FROM batches AS b
  WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT least(clock_timestamp(), $3::timestamptz)) AND b.id <> ALL ($2::text[])
    AND ($1::text[] IS NULL OR b.id IN (SELECT unnest($1::text[])))
