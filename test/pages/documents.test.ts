@@ -19,7 +19,7 @@ it("docs/errors.md explains each error code, in the order of statuses", () => {
 });
 
 it("docs/attackers.md explains each scope of a stolen key", () => {
-  const [, section = ""] = read("docs/attackers.md").split(/^## With (?:a stolen API key|the address of)/m);
+  const [, section = ""] = read("docs/attackers.md").split(/^## With (?:a stolen API key|other secrets)/m);
   expect(Array.from(section.matchAll(/^\| `(.*?)` \|/gm), ([, scope]) => scope)).toEqual(SCOPES);
 });
 
