@@ -11,7 +11,7 @@ const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-u
 /** Words in the names of each wing's parts in the running service. */
 const WORDS: Record<string, RegExp> = {
   marketplace:
-    /marketplace|listing|contract|referr|links?\b|link_|^\/r\/|\/(buy|claim)$|stock_l|^product_not|sold_out|_closed/i,
+    /marketplace|listing|contract|referr|links?\b|link_|^\/r\/|\/(buy|claim)$|stock_l|^product_not|sold_out|w_closed/i,
   transparency:
     /[Rr]eceipt|[Pp]roof|\/log\b|^log$|^LOG_(?!LEVEL)|_log_(?!lines)|^log_t|sLog(?!Li)|not_logged|load_e|ctl (log|wit)/,
   webhooks: /webhook/i,
