@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EVENT_TYPES, type EventType } from "../../core/chain/chain.ts";
 import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
   count,
@@ -40,32 +41,34 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
   });
 }
 
-/**
- * The content of a request for each event type to which an endpoint can subscribe. For types from VCH008 on, the name
- * lacks the chain's `instance.`. The statement insert_deliveries makes these names. Besides the event's place in the
- * chain, `data` has fields from the event's own data.
- */
-const SENT = [
-  eventOf("voucher.instance.redeemed", "WebhookRedeemed", {
-    ...sealed,
+/** Events of the chain that no endpoint gets: vouchers are issued in large numbers, and an erasure has no data. */
+const NOT_SENT: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
+/** The types whose name in webhooks is that of the chain. All later types lack its `instance.`. */
+const NAMED_AS_IN_CHAIN = /\.(redeemed|voided|expired|claimed|bought)$/;
+/** Fields from an event's own data. They are sent besides the event's place in the chain. */
+const FROM_DATA: Partial<Record<EventType, z.ZodRawShape>> = {
+  "voucher.instance.redeemed": {
     externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),
     redeemCode,
-  }),
-  eventOf("voucher.instance.voided", "WebhookVoided", sealed),
-  eventOf("voucher.instance.expired", "WebhookExpired", sealed),
-  eventOf("voucher.instance.claimed", "WebhookClaimed", sealed),
-  eventOf("voucher.instance.bought", "WebhookBought", sealed),
-  eventOf("voucher.extended", "WebhookExtended", {
-    ...sealed,
-    validUntil: timestamp("The voucher's new end.", EXAMPLE.validUntil),
-  }),
-  eventOf("voucher.suspended", "WebhookSuspended", sealed),
-  eventOf("voucher.resumed", "WebhookResumed", sealed),
+  },
+  "voucher.instance.extended": { validUntil: timestamp("The voucher's new end.", EXAMPLE.validUntil) },
+};
+
+/** The content of a request for an event type of the chain. The statement insert_deliveries makes the same names. */
+function sentOf(type: EventType) {
+  const what = String(type.split(".").at(-1));
+  const id = `Webhook${what.charAt(0).toUpperCase()}${what.slice(1)}`;
+  return eventOf(NAMED_AS_IN_CHAIN.test(type) ? type : `voucher.${what}`, id, { ...sealed, ...FROM_DATA[type] });
+}
+
+/** The content of a request for each event type to which an endpoint can subscribe. */
+const SENT = [
   eventOf("reservation.expired", "WebhookReservationExpired", {
     voucherId,
     startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),
     expiresAt: timestamp("When it expired, as the answer to reserve said.", EXAMPLE.reservedUntil),
   }),
+  ...EVENT_TYPES.filter((type) => !NOT_SENT.includes(type)).map(sentOf),
 ] as const;
 
 /** The event types to which an endpoint can subscribe. */
