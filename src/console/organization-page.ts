@@ -27,6 +27,7 @@ import {
   renderSection,
   renderTable,
   renderTrail,
+  STACKS,
   USD,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
@@ -41,9 +42,6 @@ import type { Visit } from "./visit.ts";
 export const PAGE_SIZE = 25;
 /** Maximum number of vouchers left that is shown for a batch. Vouchers are counted up to one more. */
 const LEFT_MAX = 1_000;
-
-/** On a phone, each row of a list is shown whole. */
-const STACKS = { stacks: true };
 
 const HOUR_MS = 3_600_000;
 

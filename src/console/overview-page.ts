@@ -14,6 +14,7 @@ import {
   renderFigures,
   renderSection,
   renderTable,
+  STACKS,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { type Severity, STOCK } from "../watch/facts.ts";
@@ -158,6 +159,7 @@ ${label === null ? null : html`<bdi>${label}</bdi><br>`}<code>${keyId}</code></a
       COUNT.format(limited),
     ]),
     keys === null ? "Redis does not tell calls." : "No key has called.",
+    STACKS,
   );
 }
 
@@ -234,6 +236,7 @@ function renderStock(site: Site, { stock }: Overview): Html {
       renderTime(endsAt, MINUTES),
     ]),
     html`No batch has an open window.`,
+    STACKS,
   );
 }
 
@@ -262,6 +265,7 @@ function renderProcesses({ processes }: Overview): Html {
       renderTime(since, MINUTES),
     ]),
     html`No process is known.`,
+    STACKS,
   );
 }
 
@@ -280,6 +284,8 @@ function renderServers({ servers: { postgres, redis } }: Overview): Html {
       postgres === null ? away("Postgres") : describePostgres(postgres),
       ...(masters.length === 0 ? [away("Redis")] : masters),
     ],
+    undefined,
+    STACKS,
   );
 }
 

@@ -162,6 +162,9 @@ ${rows.map(renderRow)}</tbody>${total.length === 0 ? null : html`<tfoot>${render
 </table></div>`;
 }
 
+/** For a table of many columns, which does not fit a phone. */
+export const STACKS = { stacks: true } as const;
+
 /** A number, with or without a unit. */
 const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,'’$USD]+(?:%|ms|s|min|h|MB on disk|MB in memory|MB|of [\d,]+)?$/;
 /** The texts that stand for a missing number. */
