@@ -19,7 +19,7 @@ import {
   renderTrail,
   USD,
 } from "../pages/operator-frame.ts";
-import { MINUTES, renderTime } from "../pages/time.ts";
+import { renderEnd } from "../pages/time.ts";
 import { linkActs } from "./actions/forms.ts";
 import { sayEmpty } from "./actions/say-empty.ts";
 import type { Section } from "./console-part.ts";
@@ -100,13 +100,7 @@ const BATCHES = listOf({
   empty: (site, id) => sayEmpty(site, "The product has no vouchers yet.", issueBatch, id),
   columns: ["Batch", "Vouchers", "Open to users", "Audience", "Valid until"],
   toRow: ({ id, count, windows, audience, validUntil }, site) => [
-    ...[
-      linkTo(site, "batches", id),
-      COUNT.format(count),
-      windows.join(", "),
-      audience,
-      renderTime(validUntil, MINUTES),
-    ],
+    ...[linkTo(site, "batches", id), COUNT.format(count), windows.join(", "), audience, renderEnd(validUntil)],
   ],
 });
 

@@ -30,7 +30,7 @@ import {
   STACKS,
   USD,
 } from "../pages/operator-frame.ts";
-import { MINUTES, renderTime } from "../pages/time.ts";
+import { MINUTES, renderEnd, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type ActivityCount, readActivity } from "../watch/db/activity.ts";
 import { sayEmpty } from "./actions/say-empty.ts";
@@ -191,7 +191,7 @@ of its vouchers.</p>\n`,
         html`<bdi>${batch.productName}</bdi>`,
         COUNT.format(batch.count),
         describeLeft(batch),
-        html`${renderTime(batch.validUntil, MINUTES)}${
+        html`${renderEnd(batch.validUntil)}${
           batch.isValid
             ? null
             : html` \
@@ -274,7 +274,7 @@ ${renderFacts([
   ["Price", USD.format(batch.priceUsd)],
   ["Audience", batch.audience],
   ["Windows", kinds.length === 0 ? "none" : kinds.join(", ")],
-  ["Valid until", renderTime(batch.validUntil)],
+  ["Valid until", renderEnd(batch.validUntil)],
   ["Suspended", batch.suspendedAt && html`since ${renderTime(batch.suspendedAt)}`],
 ])}
 ${linkActions(

@@ -345,15 +345,17 @@ it("the console issues a batch of several thousand vouchers with progress on the
   expect(issued.text).toMatch(/<p>1,000 of 2,001 vouchers<\/p>[\s\S]*<a href="\/ops\/batches\/bat_\w+">Continue/);
 });
 
-it("a label on the print sheet shows brand, product, price and last day", async () => {
-  const { brandId, productId } = await makePartner(db);
+it("a label on the print sheet shows brand, product, price and last day, in the organization's zone", async () => {
+  const { organizationId, brandId, productId } = await makePartner(db);
+  await db.query("UPDATE organizations SET time_zone = 'Europe/Berlin' WHERE id = $1", [organizationId]);
   await db.query("UPDATE brands SET name = 'Corner Shop' WHERE id = $1", [brandId]);
   const { rows } = await db.query("SELECT name FROM products WHERE id = $1", [productId]);
   for (const [validUntil, shown] of [
     ["2999-06-30", "30 June 2999"],
     ["2999-06-30 23:59", "30 June 2999"],
     ["2999-07-01 00:00", "30 June 2999"],
-    ["2999-06-30 18:00", "30 June 2999, 18:00 UTC"],
+    ["2999-06-30 22:00", "30 June 2999"],
+    ["2999-06-30 18:00", "30 June 2999, 20:00 CEST"],
   ] as const) {
     const batch = await go(`/products/${productId}/batches/new`, { ...BATCH, count: "1", validUntil });
     const { text } = await open(`${batch}/print`, {});

@@ -74,13 +74,15 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     await db.query("UPDATE products SET name = $2 WHERE id = $1", [offer.productId, `Pass ${"M".repeat(60)}`]);
     const voucher = `/integrity/events/VoucherInstance/${offer.vouchers[0]?.id}`;
     const narrow = { ...options, ...(look.startsWith("phone") && { viewport: { width: 360, height: 740 } }) };
+    const { code: dead } = await makeReferral(db, offer, "Ended");
     const visited = await visit("about:blank", narrow);
-    for (const path of [`/r/${code}`, voucher, `${voucher}/history`, "/marketplace/listings", "/check"]) {
+    for (const path of [`/r/${code}`, `/r/${dead}`, voucher, `${voucher}/history`, "/marketplace/listings", "/check"]) {
       await visited.page.goto(api.url + path);
       if (path === voucher || path.startsWith("/r/")) {
         expect(await visited.page.evaluate("document.querySelector('.face .logo').naturalWidth")).toBeGreaterThan(0);
       }
-      await expectSound(visited, `customers, ${path.replace(/(vch_)?\w{12,32}/, "x")}, ${look}`);
+      // The browser's console reports the status of the ended link.
+      await expectSound(visited, `customers, ${path.replace(/(vch_)?\w{12,32}/, "x")}, ${look}`, "404");
     }
   });
 
