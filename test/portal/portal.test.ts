@@ -601,6 +601,11 @@ it("the portal shows webhook endpoints to keys with voucher.webhook, only of the
     /whk_of_the_partner[\s\S]*Failed<\/span><\/td><td class="figure"[^>]*>10<\/td><td class="figure"[^>]*>503/,
   );
   expect(text).not.toContain("whk_of_the_stranger");
+  await db.query("UPDATE webhook_deliveries SET last_status = NULL, last_failure = 'tls' WHERE sequence = 1");
+  const german = { headers: { ...basic(key), "accept-language": "de" } };
+  const shown = (await browse(`${api.url}/portal/webhooks`, german)).text.replaceAll(/<[^>]+>/g, " ");
+  expect(shown).toMatch(/Eingelöst .* Fehlgeschlagen +10 +TLS-Fehler/);
+  expect(shown).not.toMatch(/voucher\.instance|Failed/);
   expect((await open("")).text).not.toContain("/portal/webhooks");
 });
 

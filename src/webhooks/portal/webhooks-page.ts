@@ -1,5 +1,6 @@
 import type { Bulkhead } from "../../core/callers/bulkhead.ts";
 import { readConfirmed } from "../../core/commit/confirm-reads.ts";
+import { describeEvent } from "../../pages/event-words.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import type { Locale } from "../../pages/locale.ts";
@@ -50,8 +51,9 @@ ${
 
 function renderEndpoint(
   { id, url, description, disabledReason, failingSince, deliveries }: Endpoint,
-  { t, time }: Locale,
+  locale: Locale,
 ): Html {
+  const { t, time } = locale;
   return html`<section aria-labelledby="${id}"><h2 id="${id}"><bdi>${description || url}</bdi></h2>
 ${renderFacts([
   ["URL", html`<code>${url}</code>`],
@@ -67,11 +69,11 @@ ${renderTable(
   t("webhooks.lastDeliveries", { name: description || url }),
   (["event", "happened", "state", "attempts", "lastAnswer"] as const).map((name) => t(`webhooks.columns.${name}`)),
   deliveries.map(({ eventType, createdAt, state, attempts, lastStatus, lastFailure }) => [
-    eventType,
+    describeEvent(eventType, locale).title,
     time(createdAt),
-    renderStatus(state),
+    renderStatus(state, t(`webhooks.states.${state}`)),
     String(attempts),
-    String(lastStatus ?? lastFailure?.replaceAll("_", " ") ?? ""),
+    String(lastStatus ?? (lastFailure === null ? "" : t(`webhooks.failures.${lastFailure}`))),
   ]),
   t("portal.none"),
   { stacks: true },
