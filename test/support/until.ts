@@ -13,7 +13,7 @@ export async function until<T>(condition: () => T | Promise<T>, deadlineMs = PAT
     const waitedMs = Date.now() - startedAt;
     if (waitedMs > deadlineMs) throw new Error(`the condition was not met within ${deadlineMs} ms`);
     // A long wait checks less often, because checks use CPU time that the awaited work needs.
-    await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(10, waitedMs / 20), 100)));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(10, waitedMs / 8), 100)));
   }
 }
 
