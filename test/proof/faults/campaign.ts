@@ -5,7 +5,7 @@ import { auditTlog } from "../../../src/transparency/audit-log.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../../support/hostile-receiver.ts";
 import { KeptNotes } from "../../support/kept-notes.ts";
 import { beginTlog, makeTlogFiles, startWitness } from "../../support/log-setup.ts";
-import { until } from "../../support/until.ts";
+import { PATIENT_MS, until } from "../../support/until.ts";
 import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../../support/user-tokens.ts";
 import { WEBHOOK_ENV } from "../../support/webhook-receiver.ts";
 import { type CampaignSetup, setUpCampaign, startCallers } from "./campaign-setup.ts";
@@ -18,7 +18,7 @@ import { isFile } from "./files.ts";
 import { FLOODED_OPS_TOKEN } from "./floods.ts";
 import { acquisitionOf, type History, type Operation, refOf, type Violation } from "./history.ts";
 import { inflictFaults, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
-import { LAST_ANSWERS_MS, RESERVATION_SECONDS, upcomingOf } from "./organizations.ts";
+import { RESERVATION_SECONDS, upcomingOf } from "./organizations.ts";
 import { hasPatroni, PatroniPostgres } from "./patroni.ts";
 import { isConfirmed } from "./rules.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
@@ -29,9 +29,7 @@ export interface CampaignOptions {
   faultsMs: number;
   /** Ends the faults after this number of them. */
   faultsMax?: number | undefined;
-  /**
-   * The campaign continues until this holds, for a limited time, because a slow machine needs longer for the same work.
-   */
+  /** The faults continue until this holds, because a slow machine needs longer for the same work. */
   isEnough?: (soFar: Progress) => boolean;
   /** Limits faults to these targets, to isolate a cause. */
   targets?: readonly TargetName[] | undefined;
@@ -43,15 +41,13 @@ export interface CampaignOptions {
   onProgress?: (progress: Record<"elapsedMs" | "requests" | "faults" | "accidents", number>) => void;
 }
 
-/** The number of faults by kind, and of confirmed acts. */
-export type Progress = { faults: Readonly<Record<string, number>> } & ReturnType<typeof countActs>;
+/** The number of faults by kind, of answers, and of other results. */
+export type Progress = ReturnType<typeof countProgress>;
 
 export type Totals = Awaited<ReturnType<typeof runOn>>;
 
 const REDEEM_WAIT_MS = 3_000;
 const PROGRESS_MS = 10_000;
-/** Time for the log's worker to put the last events into a checkpoint. Milliseconds. */
-const LOGGED_WITHIN_MS = 30_000;
 
 /**
  * Runs partners during faults, then ends all faults, finishes every open retry and checks all answers. The seed
@@ -100,14 +96,14 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   }
 }
 
-/** Inflicts the faults, and returns their counts and the violations. */
+/** Inflicts the faults, adds their counts, and returns the violations. */
 async function inflict(
   setup: CampaignSetup,
-  options: CampaignOptions & { targets: readonly TargetName[] },
-  signal: AbortSignal,
+  counts: Record<string, number>,
+  { faultsMs: forMs, faultsMax: count, ...options }: CampaignOptions & { targets: readonly TargetName[] },
+  length: { signal: AbortSignal; isEnough: () => boolean },
 ) {
   const { cluster, organizations, history, secondHistory } = setup;
-  const counts: Record<string, number> = {};
   const violations: Violation[] = [];
   const progress = setInterval(() => {
     const faults = Object.values(counts).reduce((sum, count) => sum + count, 0);
@@ -132,13 +128,12 @@ async function inflict(
       for (const { setBacks } of [history, secondHistory]) setBacks.push({ fromMs, untilMs: performance.now() });
     },
   };
-  const { faultsMs: forMs, faultsMax: count, isEnough = () => true } = options;
-  const length = { forMs, count, isEnough: () => isEnough({ faults: counts, ...countActs(history) }) };
-  await inflictFaults(scene, options.targets, setup.random.fork("faults"), length, signal).finally(() =>
-    clearInterval(progress),
+  const { signal, isEnough } = length;
+  await inflictFaults(scene, options.targets, setup.random.fork("faults"), { forMs, count, isEnough }, signal).finally(
+    () => clearInterval(progress),
   );
   signal.throwIfAborted();
-  return { faults: counts, violations };
+  return violations;
 }
 
 /** Checks the answers of the second deployment, which has to end first. */
@@ -161,14 +156,17 @@ async function runOn(
   options: CampaignOptions & { targets: readonly TargetName[] },
 ) {
   const { db, postgres } = cluster;
-  const { seed, signal = new AbortController().signal } = options;
+  const { seed, signal = new AbortController().signal, isEnough = () => true } = options;
   const setup = await setUpCampaign(cluster, receivers, options);
-  const { history, secondHistory, first, random } = setup;
+  const { history, first, random } = setup;
   let open = true;
   const over = new AbortController();
   try {
     const { working, secondWorking, followed } = startCallers(setup, issuer, over.signal, () => open);
-    const { faults, violations } = await inflict(setup, options, signal);
+    const faults: Record<string, number> = {};
+    const progress = () => countProgress(setup, faults, notes, followed);
+    const length = { signal, isEnough: () => isEnough(progress()) };
+    const violations = await inflict(setup, faults, options, length);
     await cluster.heal();
     open = false;
     const answeredAgain = await checkAnswersAgain(cluster, first.keys[0], setup.lastVouchers, history);
@@ -181,18 +179,12 @@ async function runOn(
     violations.push(...(await checkUntouched(setup.copyOfDatabase.db)), ...(await checkLog(db, notes)));
     violations.push(...(await checkSecond(setup, secondWorking)));
     return {
-      ...countAnswers(history),
-      second: countAnswers(secondHistory),
+      ...progress(),
       seed,
-      faults,
       violations,
       elapsedMs: setup.elapsedMs(),
-      /** Checkpoints of the log that were signed. */
-      checkpoints: notes.count,
       /** Time from the last fault until every API process redeems again. */
       answeredAgainMs: answeredAgain.tookMs,
-      /** The number of events that each follower of the feed has read. */
-      followed: followed.map(({ read }) => read.length),
     };
   } finally {
     open = false;
@@ -211,17 +203,34 @@ async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
     );
     return rows[0]?.done;
   };
-  await until(isPublished, LOGGED_WITHIN_MS).catch(() => problems.push("events still wait for their checkpoint"));
+  await until(isPublished).catch(() => problems.push("events still wait for their checkpoint"));
   problems.push(...(await notes.findProblems(db)), ...(await onSnapshot(db, auditTlog)).problems);
   return problems.map((detail) => violation("the log keeps what was signed", detail));
 }
 
 /** @throws a caller's failure. */
 async function checkEnds(working: readonly Promise<void>[], history: History): Promise<Violation[]> {
-  const ended = await pTimeout(Promise.all(working), { milliseconds: LAST_ANSWERS_MS, fallback: () => null });
+  const ended = await pTimeout(Promise.all(working), { milliseconds: PATIENT_MS, fallback: () => null });
   if (ended !== null) return [];
   const exchanges = history.exchanges.slice(-working.length);
   return [{ rule: "every retry ends", detail: "a caller still waits for an answer", exchanges }];
+}
+
+function countProgress(
+  { history, secondHistory }: CampaignSetup,
+  faults: Readonly<Record<string, number>>,
+  notes: KeptNotes,
+  followed: readonly { read: readonly string[] }[],
+) {
+  return {
+    ...countAnswers(history),
+    second: countAnswers(secondHistory),
+    faults,
+    /** Checkpoints of the log that were signed. */
+    checkpoints: notes.count,
+    /** The number of events that each follower of the feed has read. */
+    followed: followed.map(({ read }) => read.length),
+  };
 }
 
 function countAnswers(history: History) {
@@ -234,6 +243,7 @@ function countAnswers(history: History) {
     if (status === 200 && ask.operation === "redeem") refs.add(refOf(ask));
     if (status === 200 && ask.operation === "acquire") acquisitions.add(acquisitionOf(ask));
   }
+  const confirmed = (operation: Operation) => history.of(operation).filter(isConfirmed).length;
   const files = history.exchanges.filter((exchange) => isFile(exchange.ask) && isConfirmed(exchange)).length;
   const retries = history.exchanges.filter((exchange) => exchange.attempt > 1).length;
   return {
@@ -241,20 +251,12 @@ function countAnswers(history: History) {
     retries,
     confirmed: refs.size,
     acquired: acquisitions.size,
-    ...countActs(history),
-    files,
-    answers,
-  };
-}
-
-/** Number of confirmed acts by kind. */
-function countActs(history: History) {
-  const confirmed = (operation: Operation) => history.of(operation).filter(isConfirmed).length;
-  return {
     issued: confirmed("issue"),
     voided: confirmed("voidBatch"),
     erased: confirmed("erase"),
     suspended: confirmed("suspend"),
     extended: confirmed("extend"),
+    files,
+    answers,
   };
 }

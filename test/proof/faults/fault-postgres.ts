@@ -7,7 +7,6 @@ import { type LocalPostgres, postgresUrl, startPostgres } from "../../../src/loc
 import { promote } from "../../support/own-postgres.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { until } from "../../support/until.ts";
-import { RECOVERED_MS } from "./fault-target.ts";
 import { findPostmaster, forgetPostmaster, freezePostgres, killOneOf, killPostgres, signal } from "./processes.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { SteppedClock } from "./stepped-clock.ts";
@@ -38,8 +37,6 @@ export interface FaultyDatabase {
 
 /** The name of the standby for which commits wait. */
 const STANDBY = "standby";
-/** Time to copy or follow on a busy machine. Milliseconds. */
-const FOLLOWED_MS = 60_000;
 /**
  * A server that does not respond for this long after the crash of one of its processes will never respond.
  * Milliseconds.
@@ -208,7 +205,7 @@ export class FaultPostgres implements FaultyDatabase {
         return db.query("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'");
       }).catch(() => null);
       return follows?.rowCount === 1;
-    }, FOLLOWED_MS);
+    });
   }
 
   /**
@@ -266,6 +263,6 @@ export async function countChanges(db: pg.Pool): Promise<number> {
   const query = `
     SELECT (SELECT count(*) FROM redemptions) + (SELECT count(*) FROM reservations)
          + (SELECT count(*) FROM claims) + (SELECT count(*) FROM purchases) AS changes`;
-  const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
+  const { rows } = await until(() => db.query(query).catch(() => null));
   return Number(rows[0].changes);
 }

@@ -78,8 +78,6 @@ export function target<Action extends string>(
 export const GATHER_MS = 500;
 /** Time for a restarted Postgres to recover and for callers to repeat their requests. Milliseconds. */
 export const RETRIED_MS = 2_500;
-/** Time for Postgres to recover before a fault that needs it. Milliseconds. */
-export const RECOVERED_MS = 120_000;
 /**
  * Long enough that a replica or standby takes over, because they notice the loss after two or three seconds.
  * Milliseconds.

@@ -4,7 +4,7 @@ import { slotOf } from "../../../src/platform/redis/slots.ts";
 import { besideTransaction } from "../../support/outside-transaction.ts";
 import { until } from "../../support/until.ts";
 import { CLUSTER_SHARDS, type Cluster } from "./cluster.ts";
-import { type Fault, GATHER_MS, RECOVERED_MS, type Scene, target } from "./fault-target.ts";
+import { type Fault, GATHER_MS, type Scene, target } from "./fault-target.ts";
 import { killBeforeStale } from "./redis-faults.ts";
 
 type LockedAction = "deliverAgain" | "restoreRedis" | "loseRedisTail" | "promoteStale";
@@ -31,7 +31,7 @@ const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
       scene.postgresTurn(() =>
         scene.redisTurn(async () => {
           const { db, redisCluster } = scene.cluster;
-          await until(() => db.query("SELECT 1").catch(() => null), RECOVERED_MS);
+          await until(() => db.query("SELECT 1").catch(() => null));
           await besideTransaction(db, async (outside) => {
             const lock = "SELECT id FROM vouchers WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED";
             await outside.query(lock, [scene.upcomingVouchers()]);
@@ -61,7 +61,7 @@ async function bringBack({ cluster, random, pause }: Scene, { action, forMs }: F
     const master = random.pick(await redisCluster.masters());
     await pause(forMs);
     await killBeforeStale(redisCluster, master, pause);
-    await until(async () => (await redisCluster.masters()).every((node) => node !== master), RECOVERED_MS);
+    await until(async () => (await redisCluster.masters()).every((node) => node !== master));
     return;
   }
   if (action === "restoreRedis") redis.keepFiles();

@@ -10,8 +10,6 @@ import { type PartnerOptions, workAsPartner } from "./partner.ts";
 
 export const RESERVATION_SECONDS = 3;
 export const LOOPS_PER_ORGANIZATION = 10;
-/** Time for every partner to get its last answer after recovery. Milliseconds. */
-export const LAST_ANSWERS_MS = 20_000;
 const KEYS_PER_ORGANIZATION = 3;
 /** Number of turns for which vouchers are locked in advance, so that most loops meet a locked one. */
 const UPCOMING_TURNS = 2;

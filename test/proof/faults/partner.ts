@@ -4,7 +4,6 @@ import { findErasedForm } from "../../../src/acts/db/erasures.ts";
 import { until } from "../../support/until.ts";
 import { type IssuerKey, secondsFromNow, signUser } from "../../support/user-tokens.ts";
 import { askUntilAnswered, type CallerOptions, eraseUntilDone } from "./exchange.ts";
-import { RECOVERED_MS } from "./fault-target.ts";
 import type {
   AcquireAsk,
   Exchange,
@@ -271,7 +270,7 @@ function issueAndErase(options: PartnerOptions, { ask, newRef, anotherKey, redee
 
 /** The text that replaces a reference. */
 export async function untilErasedForm(db: pg.Pool, owner: string, text: string): Promise<string> {
-  return until(() => findErasedForm(db, { owner, text }).catch(() => null), RECOVERED_MS);
+  return until(() => findErasedForm(db, { owner, text }).catch(() => null));
 }
 
 /** Checkouts that read vouchers and redemptions. */

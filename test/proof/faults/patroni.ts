@@ -23,9 +23,6 @@ const DATABASE = "vouchers";
  */
 export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
 
-/** Time for nodes to rewind and follow, on a busy machine. Milliseconds. */
-const WHOLE_MS = 180_000;
-
 /**
  * Tries to install Patroni, etcd, HAProxy and Postgres from Debian's packages. Returns whether all are present, and
  * prints the missing ones.
@@ -131,7 +128,7 @@ export class PatroniPostgres implements FaultyDatabase {
     await until(async () => {
       const primary = await this.findPrimary();
       return (await primary?.isFollowedBy(standbys, this.#synchronous).catch(() => false)) ?? false;
-    }, WHOLE_MS);
+    });
   }
 
   /** Makes COMMIT wait for no standby, as in asynchronous mode. */

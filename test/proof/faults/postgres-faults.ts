@@ -1,7 +1,7 @@
 import { besideTransaction } from "../../support/outside-transaction.ts";
 import { until } from "../../support/until.ts";
 import { embedded } from "./cluster.ts";
-import { type Fault, RECOVERED_MS, RETRIED_MS, type Scene } from "./fault-target.ts";
+import { type Fault, RETRIED_MS, type Scene } from "./fault-target.ts";
 
 // The faults of the Postgres server that serves the deployment.
 
@@ -28,7 +28,7 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
       await pause(forMs);
       return postgres.thaw();
     case "lockRows":
-      await until(() => db.query("SELECT 1").catch(() => null), RECOVERED_MS);
+      await until(() => db.query("SELECT 1").catch(() => null));
       return besideTransaction(db, async (outside) => {
         const lock = "SELECT id FROM vouchers WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED";
         await outside.query(lock, [upcomingVouchers()]);
@@ -38,7 +38,7 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
       // Commits wait for a standby that does not exist and keep their rows locked, but reads continue.
       const waitFor = async (name: string) => {
         for (const statement of [`ALTER SYSTEM SET synchronous_standby_names = '${name}'`, "SELECT pg_reload_conf()"])
-          await until(() => db.query(statement).catch(() => null), RECOVERED_MS);
+          await until(() => db.query(statement).catch(() => null));
       };
       await waitFor("nowhere");
       await pause(forMs);

@@ -4,9 +4,6 @@ import { join } from "node:path";
 import { until } from "../../support/until.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** Maximum time for processes to end after SIGKILL: usually milliseconds, but more on a slow disk. */
-const END_MS = 20_000;
-
 /** Lists the running processes of this machine without zombies, from /proc where it exists, else from ps. */
 export function listProcesses(): { pid: number; parent: number; command: string }[] {
   const lines = existsSync("/proc/self/stat")
@@ -62,7 +59,7 @@ export async function killPostgres(directory: string): Promise<void> {
   const pids = freezePostgres(directory);
   for (const pid of pids) signal(pid, "SIGKILL");
   // Postgres refuses to start while a process still uses the shared memory.
-  await until(() => !listProcesses().some(({ pid }) => pids.includes(pid)), END_MS);
+  await until(() => !listProcesses().some(({ pid }) => pids.includes(pid)));
   forgetPostmaster(directory);
 }
 

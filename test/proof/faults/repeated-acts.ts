@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeContract } from "../../support/marketplace.ts";
 import { issueTestBatch } from "../../support/supply.ts";
-import { until } from "../../support/until.ts";
+import { PATIENT_MS, until } from "../../support/until.ts";
 import { embedded } from "./cluster.ts";
 import { askUntilAnswered, eraseOnce, exchangeOnce } from "./exchange.ts";
-import { RECOVERED_MS, RETRIED_MS, type Scene, target } from "./fault-target.ts";
+import { RETRIED_MS, type Scene, target } from "./fault-target.ts";
 import type { Ask, AskFor, IssuerAsk } from "./history.ts";
 import { untilErasedForm } from "./partner.ts";
 import { ENDS, endWaits } from "./postgres-faults.ts";
@@ -52,7 +52,7 @@ async function prepareActs({ cluster, issuer, history, random }: Scene) {
   const { keys, brandId, productId } = issuer;
   const [key] = keys;
   const { organizationId } = key;
-  const nowUntil = <T>(make: () => Promise<T>) => until(() => make().catch(() => null), RECOVERED_MS);
+  const nowUntil = <T>(make: () => Promise<T>) => until(() => make().catch(() => null));
   const contractId = await nowUntil(() => makeContract(db, brandId, `acting-${++prepared}`));
   const issued = await nowUntil(() =>
     issueTestBatch(db, { productId }, VOIDED + 1, { validUntil: new Date("2099-12-31") }),
@@ -61,7 +61,7 @@ async function prepareActs({ cluster, issuer, history, random }: Scene) {
   if (ordered === undefined) throw new Error("no voucher was issued");
   const externalRef = `acted-${prepared}`;
   const redeem = { operation: "redeem", key, voucher: ordered, by: { code: ordered.code }, token: null } as const;
-  const signal = AbortSignal.timeout(RECOVERED_MS);
+  const signal = AbortSignal.timeout(PATIENT_MS);
   await askUntilAnswered({ random, apis, history, signal }, { ...redeem, externalRef } satisfies Ask);
   const form = await untilErasedForm(db, organizationId, externalRef);
   const call = (ask: IssuerAsk) => async (attempt: number) =>

@@ -6,7 +6,7 @@ import { until } from "../../support/until.ts";
 import { violation } from "./checker.ts";
 import { type Deployment, embedded, processesOf } from "./cluster.ts";
 import { countChanges, withClient } from "./fault-postgres.ts";
-import { RECOVERED_MS, type Scene, target } from "./fault-target.ts";
+import { type Scene, target } from "./fault-target.ts";
 
 /** Ways to make the log of a set-back server longer than the processes have seen. */
 export const GROWTHS = ["switchWal", "otherDatabase", "restartWorker"] as const;
@@ -64,7 +64,7 @@ const isRunning = (deployment: Pick<Deployment, "apis" | "workers">) =>
 /** The id of a transaction that starts now. All databases of a server share one sequence of ids. */
 export async function readTransaction(db: pg.Pool): Promise<number> {
   const query = "SELECT pg_current_xact_id()::text AS id";
-  const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
+  const { rows } = await until(() => db.query(query).catch(() => null));
   return Number(rows[0].id);
 }
 
@@ -124,6 +124,6 @@ export async function grow({ cluster }: Pick<Scene, "cluster">, how: Growth, end
 /** The end of the write-ahead log, in bytes. */
 export async function readEnd(db: pg.Pool): Promise<number> {
   const query = "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::float8 AS end";
-  const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
+  const { rows } = await until(() => db.query(query).catch(() => null));
   return rows[0].end;
 }
