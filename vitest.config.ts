@@ -78,8 +78,8 @@ export default defineConfig({
     reporters: ["default", "test/support/proved-reporter.ts"],
     pool: "forks",
     // Ends only a hopeless test. Several waits of a test may each take minutes on a slow machine.
-    testTimeout: 600_000,
-    hookTimeout: 600_000,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     // An unstable test is a bug.
     retry: 0,
     // Each test file has its own Postgres database and starts from an empty Redis database.

@@ -1,5 +1,5 @@
 /** Ends only a hopeless wait: several times what any step of a test needs on a slow and busy machine. Milliseconds. */
-export const PATIENT_MS = 180_000;
+export const PATIENT_MS = 300_000;
 
 /**
  * Waits until `condition` returns a truthy value and returns it. A test gives a shorter time limit only if it goes on
