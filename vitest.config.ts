@@ -34,24 +34,32 @@ const LONG = [
   "test/proof/faults/faults",
   "test/local/start",
   "test/pages/site",
-  "test/platform/http/proxies",
-  "test/console/operator-pages",
-  "test/cli/voucherctl-batch",
-  "packages/conformance/test/conformance",
+  "test/platform/db/session",
+  "test/cli/voucherctl",
+  "test/proof/faults/order-faults",
+  "test/proof/faults/confirmed-answers",
+  "test/proof/faults/set-back",
   "test/proof/faults/server-faults",
+  "packages/conformance/test/check-issuer",
+  "test/local/replicas",
+  "test/proof/hostile/fuzz-routes",
+  "test/proof/faults/failover",
+  "test/platform/http/proxies",
+  "packages/conformance/test/conformance",
+  "test/cli/voucherctl-batch",
+  "test/local/backup",
+  "test/proof/faults/redemption-list",
   "test/wings",
+  "test/proof/bench/baselines",
+  "test/pages/chain-page",
+  "test/acts/suspend",
+  "test/proof/faults/other-timelines",
+  "test/console/operator-pages",
+  "test/pages/hostile-histories",
+  "test/pages/client-files",
   "test/pages/integration-guide",
   "test/proof/model/model",
-  "test/local/backup",
   "test/watch/prometheus-alerts",
-  "test/proof/faults/confirmed-answers",
-  "test/proof/faults/redemption-list",
-  "test/local/replicas",
-  "test/proof/faults/order-faults",
-  "test/proof/faults/failover",
-  "test/proof/faults/set-back",
-  "test/cli/voucherctl",
-  "test/platform/db/session",
 ];
 
 function rankOf({ moduleId }: TestSpecification): number {
@@ -80,6 +88,8 @@ export default defineConfig({
     // Ends only a hopeless test. Several waits of a test may each take minutes on a slow machine.
     testTimeout: 900_000,
     hookTimeout: 900_000,
+    // Files share a process, because loading the service once per file would take a sixth of `npm test`.
+    isolate: false,
     // An unstable test is a bug.
     retry: 0,
     // Each test file has its own Postgres database and starts from an empty Redis database.
@@ -91,8 +101,6 @@ export default defineConfig({
           name: "guarantees",
           include: ["{test,packages}/**/*.test.ts"],
           exclude: [INSTALLED, ...CAMPAIGNS, ...TIMINGS, ...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
-          // Files share a process, because loading the service once per file would take a sixth of the run.
-          isolate: false,
           // Three per core, because most tests wait for something. With more, tests on a slow machine would exceed the
           // service's own limits of seconds. Each has its own Redis database, or shares the single one of a cluster.
           maxWorkers: onCluster ? 1 : Math.min(3 * availableParallelism(), 7),
@@ -119,6 +127,7 @@ export default defineConfig({
           name: "endurance",
           include: ENDURANCE,
           exclude: [INSTALLED],
+          isolate: true,
           maxWorkers: 1,
           sequence: { groupOrder: 3 },
         },
