@@ -26,17 +26,17 @@ const OF_OWNER = new Set([
   "list_default_rights",
   "find_databases_of_roles",
 ]);
-const OF_ADMIN = ["transparency/in-voucherctl", "transparency/in-start", "webhooks/in-voucherctl"];
+const NAMES = ["marketplace", "transparency", "webhooks"];
 const RUN_BY: Record<RoleName, Set<string>> = {
   // Does not include the worker of the log, which runs as pva_log. Does not include acts, because the issuer API and
   // forms run them as pva_admin.
   pva_api: statementsWithout(
-    /\/console\/(actions\/|webhook-forms)|\/src\/issuer\/|\/src\/acts\/(?!db|roles)[a-z]+\/|\/src\/webhooks\/acts\.ts/,
+    /\/console\/(actions\/|webhook-forms)|\/issuer\/|\/src\/acts\/(?!db|roles)[a-z]+\/|\/(webhooks|marketplace)\/acts/,
     "src/main.ts",
     ...["redeem", "seal", "sweep"].map((queue) => `workers/${queue}.ts`),
-    ...["marketplace", "transparency", "webhooks"].map((wing) => `src/${wing}/in-api.ts`),
-    ...["worker", "sweep-tasks"].map((part) => `src/webhooks/${part}.ts`),
-    "src/webhooks/deliveries.ts",
+    ...NAMES.map((wing) => `src/${wing}/in-api.ts`),
+    ...["worker", "sweep-tasks", "deliveries"].map((part) => `src/webhooks/${part}.ts`),
+    "src/marketplace/sweep-tasks.ts",
   ),
   pva_log: new Set([
     ...statementsOf("src/transparency/run-log.ts"),
@@ -47,7 +47,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
   pva_admin: new Set(
     [
       ...statementsOf("src/cli/main.ts", "src/issuer/endpoints.ts", "src/local/start.ts", "src/local/scale-check.ts"),
-      ...statementsOf(...OF_ADMIN.map((part) => `src/${part}.ts`)),
+      ...statementsOf(...NAMES.map((wing) => `src/${wing}/in-voucherctl.ts`), "src/transparency/in-start.ts"),
     ].filter(
       // Only API and worker processes add marks.
       (statement) => !OF_OWNER.has(statement) && statement !== "add_mark",
@@ -307,8 +307,10 @@ const OF_WINGS = new Set(
   findStatementFiles()
     .filter((file) => WINGS.test(file))
     .flatMap((file) => statementsIn(file).map(([name]) => name)),
-  // Audit entries contain the states of all entities, and only acts of webhooks lock an endpoint.
-).add("state_of_webhook_endpoint");
+)
+  // Audit entries contain the states of all entities, and only acts of these wings lock an endpoint or a contract.
+  .add("state_of_webhook_endpoint")
+  .add("state_of_contract");
 
 /** Runs `work` as a role and rolls it back. Returns the SQLSTATE of its error, or null if it succeeds. */
 async function tryAs(role: RoleName, work: () => Promise<unknown>): Promise<string | null> {
