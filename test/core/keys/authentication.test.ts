@@ -30,7 +30,7 @@ const ROUTES: PartnerRoute[] = [
 
 const lookUp = ROUTES[0] as PartnerRoute;
 
-// reference-calls.test.ts provokes each of these refusals at every route.
+// reference-calls.test.ts provokes each of these refusals once for each scope.
 it.each(
   ROUTES,
 )("$method $path checks key, organization, address and scope in this order, then the request", async (route) => {
