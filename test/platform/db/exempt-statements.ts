@@ -27,6 +27,10 @@ export const EXEMPT = [
   "delete_witness_sizes",
   // Reads a table with one row for each accepted loss.
   "recall_marks",
+  // Belong to administration.
+  "list_contracts",
+  "list_links",
+  "list_listings",
   // Belong to voucherctl.
   "select_lost_leaves",
   "select_logged_in_order",
