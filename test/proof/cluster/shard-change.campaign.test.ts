@@ -3,7 +3,7 @@ import { partnerClient } from "../../support/client.ts";
 import { startApi, startWorkers } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../../support/voucherctl.ts";
-import { startLoad, useCluster } from "./load.ts";
+import { longestGap, startLoad, useCluster } from "./load.ts";
 
 const own = useCluster();
 let voucherctl: Voucherctl;
@@ -32,7 +32,7 @@ it("a change from four to six shards under load loses nothing, and voucherctl re
   const load = await startLoad(own.servers, own.partner, tills);
   const grow = async (by: number) => {
     const target = load.answers.length + by;
-    await until(() => load.answers.length >= target);
+    await until(() => load.answers.length >= target, 60_000);
   };
   await grow(200);
 
@@ -55,8 +55,8 @@ it("a change from four to six shards under load loses nothing, and voucherctl re
   workers = await replace(workers, startWorkersWith("6"));
   await grow(200);
   await load.end();
-  // An API that closes gives up a call that takes too long, as on a slow machine. The partner repeats it.
-  expect(load.answers.filter(({ status, code }) => status !== 200 && code !== "redeem_unknown")).toEqual([]);
+  expect(load.answers.filter(({ status }) => status !== 200)).toEqual([]);
+  expect(longestGap(load.answers, null, load.answers[0]?.answeredAt ?? 0)).toBeLessThan(10_000);
   await until(async () => {
     const { divisions: left } = await voucherctl.json("queue", "shards");
     const states = left.map(({ shards, state }: { shards: number; state: string }) => `${shards} ${state}`);

@@ -79,3 +79,32 @@ it("killing the master with the replies' channel delays replies, but causes no 5
     ({ tooLongMs, wrong, medianMs }) => tooLongMs < 0 && wrong.length === 0 && medianMs < 900,
   );
 });
+
+/** The number of calls by which a rate of one in a thousand is judged. */
+const JUDGED = 6_000;
+
+/** Moves the slots around a shard to another master and back. Returns the rate of refusals, in thousandths. */
+async function moveSlots() {
+  const { cluster, servers } = own;
+  await cluster.heal();
+  const load = await startLoad(servers, own.partner, own.tills);
+  await until(() => load.answers.length > 500);
+  const slot = slotOfShard(servers, 1);
+  const [from, to] = [await cluster.masterOf(slot), await cluster.masterOf(slotOfShard(servers, 4))];
+  expect(from).not.toBe(to);
+  const slots = Array.from({ length: 40 }, (_, n) => slot - 20 + n);
+  await cluster.moveSlots(slots, to);
+  expect(await cluster.masterOf(slot)).toBe(to);
+  const movedAt = Date.now();
+  await until(() => load.answers.length > JUDGED / 2);
+  await cluster.moveSlots(slots, from);
+  await until(() => load.answers.length > JUDGED);
+  await load.end();
+  const confirmed = since(load.answers, movedAt).filter(({ status }) => status === 200);
+  expect(new Set(confirmed.map(({ shard }) => shard)).size).toBe(SHARDS);
+  return (load.answers.filter(isRefused).length / load.answers.length) * 1_000;
+}
+
+it("moving slots under load refuses at most one call in a thousand, and loses nothing", async () => {
+  await expectFairRound(ROUNDS_MAX, moveSlots, (thousandths) => thousandths <= 1);
+});
