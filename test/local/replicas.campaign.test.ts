@@ -197,7 +197,7 @@ describe("beside npm start", () => {
   });
 
   it("scale-check reports the work of each part during redeems in a sandbox, and revokes its keys", async () => {
-    const load = ["--seconds", "5", "--callers", "2", "--vouchers", "5000"];
+    const load = ["--seconds", "20", "--callers", "2", "--vouchers", "5000"];
     const { exitCode, stdout, stderr } = await beside([SCALE_CHECK, ...load, "--json"]).ended;
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     const { organization, redemptionsPerSecond, parts, refusals } = JSON.parse(stdout);

@@ -19,7 +19,7 @@ export async function send(
   url: string,
   options: { key?: string; body?: unknown; headers?: Record<string, string> } = {},
 ): Promise<Reply> {
-  const headers: Record<string, string> = { accept: "application/json", ...options.headers };
+  const headers: Record<string, string> = { accept: "application/json", "user-agent": "node", ...options.headers };
   if (options.key !== undefined) headers["x-api-key"] = options.key;
   let body: string | Uint8Array | null = null;
   if (options.body !== undefined) {

@@ -3,13 +3,12 @@ import type { IssuedVoucher, IssueInput } from "../../src/acts/issue-batch.ts";
 import { insertMember } from "../../src/core/catalog/db/catalog.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import type { Audience } from "../../src/core/voucher/voucher.ts";
-import { createLink } from "../../src/marketplace/acts.ts";
-import { CONTRACT_MOVES, type ContractStatus } from "../../src/marketplace/audience.ts";
-import { insertContract, moveContract } from "../../src/marketplace/db/contracts.ts";
-import { insertListing } from "../../src/marketplace/db/listings.ts";
+import type { ContractStatus } from "../../src/marketplace/audience.ts";
 import { type Reply, send } from "./client.ts";
 import { issueTestBatch, makePartner, provisioning, type TestPartner } from "./supply.ts";
 import { type IssuerKey, signUser } from "./user-tokens.ts";
+
+// The wing is loaded at its first use, so that tests of the core also run without it.
 
 const ALWAYS = { opensAt: null, closesAt: null };
 /** Both windows, always open. */
@@ -35,6 +34,7 @@ export async function offerBatch(
   options: { audience?: Audience; validUntil?: Date; windows?: IssueInput["windows"] } = {},
 ): Promise<Offered> {
   const issued = await issueTestBatch(db, partner, count, { windows: OPEN, ...options });
+  const { insertListing } = await import("../../src/marketplace/db/listings.ts");
   const listingId = newId("lst");
   await insertListing(db, { id: listingId, batchId: issued.batchId });
   return { ...issued, listingId };
@@ -58,6 +58,8 @@ export async function makeContract(
   status: ContractStatus = "Active",
   endsAt: Date | null = null,
 ): Promise<string> {
+  const { CONTRACT_MOVES } = await import("../../src/marketplace/audience.ts");
+  const { insertContract, moveContract } = await import("../../src/marketplace/db/contracts.ts");
   const id = newId("ctr");
   await insertContract(db, { id, brandId, userId, endsAt });
   const moves: (keyof typeof CONTRACT_MOVES)[] =
@@ -77,6 +79,7 @@ export async function makeReferral(
 ): Promise<{ code: string; contractId: string; referrerId: string }> {
   const referrerId = newUser("referrer");
   const contractId = await makeContract(db, partner.brandId, referrerId, status, endsAt);
+  const { createLink } = await import("../../src/marketplace/acts.ts");
   const { code } = await createLink.run(provisioning(db), contractId, { product: partner.productId });
   return { code, contractId, referrerId };
 }
