@@ -20,7 +20,7 @@ import { sandbox } from "./sandbox.ts";
 import { statement } from "./statement.ts";
 import { voucher } from "./voucher.ts";
 
-/** All nouns for any servers, except those of wings, by their headings in `voucherctl --help`. */
+/** The nouns of the core, by their headings in `voucherctl --help`. Wings and the embedded servers add their own. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher],
   "Access:": [key, member, operator],

@@ -182,7 +182,7 @@ export async function auditTlog(
   return audit;
 }
 
-/** Counts an event without a payload. Reports it if no later event lists it as erased. Returns the event. */
+/** Counts an erased event. Reports an event whose payload is missing without an erasure. Returns the event. */
 function countErased(event: LoggedHash, audit: TlogAudit, report: (event: LoggedHash, problem: string) => void) {
   if (event.isErased) audit.erased += 1;
   if (event.isErased === false) report(event, "has no payload, and no later event says that it was erased");

@@ -32,7 +32,7 @@ const READS = [
 /** Commands that use no database. */
 const ELSEWHERE = ["voucherctl completion", "user token", "sandbox check"];
 
-/** Commands for a whole server. test/acts/roles and test/platform/db/durability.test.ts test them. */
+/** Commands for a whole server. test/acts/roles and durability.campaign.test.ts test them. */
 const ON_THE_SERVER = ["db roles", "db check"];
 
 /** Commands that change the log. Tests below run them with a log's key. */

@@ -494,7 +494,7 @@ it("the console finishes a running batch when its process begins to close", asyn
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(1);
 });
 
-it("the console aborts a run that delays the end of its process, and issues nothing", async () => {
+it("the console answers 503 to a form for a batch, and issues nothing, if its process stops", async () => {
   const { productId } = await makePartner(db);
   const stopping = await service.startApi({ OPS_WRITABLE: "true" });
   Object.assign(stopping.ctx.console ?? {}, { signal: AbortSignal.abort() });

@@ -68,7 +68,7 @@ describe("many users at open windows", () => {
     expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(20);
   });
 
-  it("claims, links and both buy routes give out each voucher once, first from the earliest expiry", async () => {
+  it("claims, claims by link and buys give out each voucher once, first from the earliest expiry", async () => {
     const partner = await makePartner(servers.db);
     const late = await offerBatch(servers.db, partner, 20, { validUntil: inSeconds(7_200) });
     const soon = await offerBatch(servers.db, partner, 40, { validUntil: inSeconds(3_600) });

@@ -42,7 +42,7 @@ export async function connectRedis(redisUrl: string): Promise<Redis> {
   }) as unknown as Redis;
 }
 
-/** Clones the migrated template, and opens a pool of the owner whose lost connections end no process. */
+/** Clones the migrated template, and opens a pool as its owner. A lost connection does not end the test process. */
 async function cloneTemplate(): Promise<{ name: string; ownerUrl: string; db: pg.Pool }> {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;

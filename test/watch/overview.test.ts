@@ -17,7 +17,7 @@ import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-/** The reader of an overview that a test renders itself. */
+/** The site and the operator for tests that call `renderOverviewPage`. */
 const SEEN_BY = {
   site: ({ ctx }: { ctx: { config: Site } }) => ({ ...ctx.config, offers: () => true }),
   operator: { name: "Zoë", role: "admin" as const },

@@ -270,8 +270,8 @@ function readLimited(at: Date, members: readonly string[]): PartnerCall[] {
 }
 
 /**
- * The organizations that had a call with this request id in the last hour, those with the most recent calls first.
- * Several organizations may have sent the same id.
+ * The organizations that had a call with this request id in the last hour: first those with an answered call, then
+ * those with a failed one. Several organizations may have sent the same id.
  * @throws Error when Redis does not answer.
  */
 export async function findCallers(

@@ -15,7 +15,8 @@ const JUMP_MS = 10_000;
 const SLACK_MS = 1_000;
 /**
  * Maximum lead of the closed time over the process's time. If the lead is larger, the process decides nothing. Also the
- * maximum lead of the database over its host that a starting process accepts. Milliseconds.
+ * maximum lead of the database's clock over the clock of the process's host at its start. If that lead is larger, the
+ * process uses its host's clock. Milliseconds.
  */
 const DISPUTED_MS = 86_400_000;
 

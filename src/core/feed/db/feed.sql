@@ -7,7 +7,7 @@ SELECT FROM (SELECT move_event_feed($1::timestamptz) OFFSET 0) AS moved;
 SELECT ((f.final_id + 1) << 12) - 1 AS "lastSlot", f.complete_until AS "completeUntil" FROM event_feed AS f WHERE f.singleton;
 
 -- name: find_feed_place(slot)
--- The last event of the feed whose slot is not greater than the given one.
+-- The last event, of any organization, whose slot is not greater than the given slot.
 SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e WHERE e.log_slot <= $1::bigint ORDER BY e.log_slot DESC LIMIT 1;
 

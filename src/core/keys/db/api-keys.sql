@@ -64,8 +64,8 @@ SELECT k.max_per_day AS "maxPerDay", k.max_amount_per_day_usd AS "maxAmountPerDa
 UPDATE api_keys AS k SET max_per_day = $2::integer, max_amount_per_day_usd = $3::numeric WHERE k.id = $1::text;
 
 -- name: count_key_day(key_id)
--- Counts the redemptions and cents of a locked key today, UTC. Needed if the key may have had no cap until now. No row
--- if it has redeemed nothing.
+-- Sets today's row (UTC) of a locked key to its redemptions and their dollars so far. Needed because a key without a
+-- cap has no row. Writes nothing if the key has redeemed nothing today.
 INSERT INTO key_days AS d (key_id, day, redemptions, amount_usd)
 SELECT k.id, today.day, count(*), sum(b.price_usd)
   FROM (SELECT o.id, o.organization_id FROM api_keys AS o WHERE o.id = $1::text OFFSET 0) AS k
