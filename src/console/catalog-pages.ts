@@ -17,6 +17,7 @@ import {
   renderSection,
   renderTable,
   renderTrail,
+  STACKS,
   USD,
 } from "../pages/operator-frame.ts";
 import { renderEnd } from "../pages/time.ts";
@@ -72,7 +73,7 @@ export function listOf<List extends CatalogList>(section: ListSection<List>): Se
       name,
       title,
       linkActions(site, [ENTITIES[of].collection, id], ...actions(lineage)),
-      renderTable(title, columns, rows, query(name) === "" ? empty(site, id, lineage) : undefined),
+      renderTable(title, columns, rows, query(name) === "" ? empty(site, id, lineage) : undefined, STACKS),
       linkNext(nextCursor && `?${name}=${encodeURIComponent(nextCursor)}#${name}`),
     );
   };

@@ -26,7 +26,7 @@ ${renderFacts([
     t("portal.columns.product"),
     html`<bdi>${voucher.productName}</bdi> (${voucher.productKey}), <bdi>${voucher.brand}</bdi>`,
   ],
-  [t("portal.columns.value"), locale.usd.format(priceUsd)],
+  [t("portal.columns.price"), locale.usd.format(priceUsd)],
   [t("portal.columns.redeemCode"), html`<code>${redemption.redeemCode}</code>`],
   [
     t("portal.facts.voucher"),

@@ -224,7 +224,7 @@ ${renderTable(
     t("portal.columns.redeemed"),
     t("portal.columns.reference"),
     t("portal.columns.product"),
-    t("portal.columns.value"),
+    t("portal.columns.price"),
     t("portal.columns.redeemCode"),
     t("portal.columns.key"),
   ],

@@ -131,7 +131,7 @@ async function linkReferrer(acting: Acting): Promise<void> {
   await page.getByRole("navigation", { name: "Where" }).getByRole("link").nth(1).press("Enter");
   await page.getByRole("link", { name: "Offer a contract" }).press("Enter");
   await send(page, { User: `referrer on a ${look}` });
-  await page.getByRole("link", { name: "Accept it" }).press("Enter");
+  await page.getByRole("link", { name: "Accept the contract" }).press("Enter");
   await send(page, {});
   await page.getByRole("link", { name: "Create a link" }).first().press("Enter");
   await send(page, {});

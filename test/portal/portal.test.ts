@@ -479,7 +479,7 @@ it.each([
     expect(text).toContain(`>${redemptions}</a>`);
     expect(text).toMatch(amount);
     expect(text).toMatch(time);
-    expect(text).not.toMatch(/\b(Redeemed|Redemptions|Receipt|Value|Today|Order reference|Find an order)\b/);
+    expect(text).not.toMatch(/\b(Redeemed|Redemptions|Receipt|Price|Today|Order reference|Find an order)\b/);
   }
   expect(order.text).toContain(`<h1>${orderWord} `);
   const unknown = await visit("/orders/unknown");

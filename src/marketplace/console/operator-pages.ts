@@ -24,12 +24,12 @@ const CONTRACTS_OF_BRAND = listOf({
 
 const MOVES: Record<string, [string, string][]> = {
   Offered: [
-    ["accept", "Accept it"],
-    ["decline", "Decline it"],
+    ["accept", "Accept the contract"],
+    ["decline", "Decline the contract"],
   ],
   Active: [
     ["links/new", "Create a link"],
-    ["end", "End it"],
+    ["end", "End the contract"],
   ],
 };
 
