@@ -75,9 +75,15 @@ export function openRedeemCommitter(
     onAnnounced: () => void;
   },
 ): RedeemCommitter {
+  /** Requests that have been read once. The API may not know of a key's new limit, so a later read looks for one. */
+  const readBefore = new WeakSet<Request>();
   return openVoucherCommitter({
     pool: ctx.pool,
-    read: readRedeemState,
+    read: (tx, all: readonly Request[]) => {
+      const mayBeCapped = all.filter((request) => isRedeem(request) && (request.capped || readBefore.has(request)));
+      for (const request of all) readBefore.add(request);
+      return readRedeemState(tx, all, mayBeCapped.filter(isRedeem));
+    },
     decide: (requests, state, tx) => decideRequests(ctx, tx, requests, state),
     busy: { reply: { kind: "busy" }, consumedTicket: null },
     observer: observeBatches(ctx, "redeem"),
@@ -120,10 +126,15 @@ async function runCanary(
   }
 }
 
-async function readRedeemState(tx: Transaction, all: readonly Request[]): Promise<RedeemState | null> {
+/** @param mayBeCapped the requests whose keys may have daily limits. */
+async function readRedeemState(
+  tx: Transaction,
+  all: readonly Request[],
+  mayBeCapped: readonly RedeemRequest[],
+): Promise<RedeemState | null> {
   const requests = all.filter(isRedeem);
   if (requests.length === 0) return null;
-  const capped = requests.filter((request) => request.capped).map(({ keyId }) => keyId);
+  const capped = mayBeCapped.map(({ keyId }) => keyId);
   const [references, locked, sinks, caps] = await Promise.all([
     lockReferences(tx, requests),
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
