@@ -47,10 +47,7 @@ interface RedeemState extends LockedVouchers {
   confirmations: Map<string, Confirmation>;
   /** Ids of the attempts whose references have been ended since the attempts' first read. */
   ended: Set<string>;
-  /**
-   * The rest of each key's daily limit, by key id. The API may not know of a new limit. In that case, the database
-   * refuses redemptions above it.
-   */
+  /** The rest of each key's daily limit, by key id. */
   caps: Map<string, CapLeft>;
   sinks: EventSinks;
 }
@@ -75,15 +72,10 @@ export function openRedeemCommitter(
     onAnnounced: () => void;
   },
 ): RedeemCommitter {
-  /** Requests that have been read once. The API may not know of a key's new limit, so a later read looks for one. */
-  const readBefore = new WeakSet<Request>();
+  const triedBefore = new WeakSet<Request>();
   return openVoucherCommitter({
     pool: ctx.pool,
-    read: (tx, all: readonly Request[]) => {
-      const mayBeCapped = all.filter((request) => isRedeem(request) && (request.capped || readBefore.has(request)));
-      for (const request of all) readBefore.add(request);
-      return readRedeemState(tx, all, mayBeCapped.filter(isRedeem));
-    },
+    read: (tx, all: readonly Request[]) => readRedeemState(tx, all, triedBefore),
     decide: (requests, state, tx) => decideRequests(ctx, tx, requests, state),
     busy: { reply: { kind: "busy" }, consumedTicket: null },
     observer: observeBatches(ctx, "redeem"),
@@ -126,15 +118,19 @@ async function runCanary(
   }
 }
 
-/** @param mayBeCapped the requests whose keys may have daily limits. */
+/**
+ * @param triedBefore the requests that an earlier transaction has tried. The database may have refused them for a new
+ *   daily limit, so their keys' limits are read even if the API knows of none. Adds all requests.
+ */
 async function readRedeemState(
   tx: Transaction,
   all: readonly Request[],
-  mayBeCapped: readonly RedeemRequest[],
+  triedBefore: WeakSet<Request>,
 ): Promise<RedeemState | null> {
   const requests = all.filter(isRedeem);
   if (requests.length === 0) return null;
-  const capped = mayBeCapped.map(({ keyId }) => keyId);
+  const capped = requests.filter((one) => one.capped || triedBefore.has(one)).map(({ keyId }) => keyId);
+  for (const request of requests) triedBefore.add(request);
   const [references, locked, sinks, caps] = await Promise.all([
     lockReferences(tx, requests),
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),

@@ -1,6 +1,6 @@
 import type { History, Violation } from "./history.ts";
 
-const RULE = "a key redeems its daily limit, and no more";
+const RULE = "a key redeems up to its daily limit, and never above it";
 
 /** A redemption of a key, with its day in UTC. */
 interface Recorded {
