@@ -47,7 +47,10 @@ interface RedeemState extends LockedVouchers {
   confirmations: Map<string, Confirmation>;
   /** Ids of the attempts whose references have been ended since the attempts' first read. */
   ended: Set<string>;
-  /** The rest of each key's daily limit, by key id. */
+  /**
+   * The rest of each key's daily limit, by key id. The API may not know of a new limit. In that case, the database
+   * refuses redemptions above it.
+   */
   caps: Map<string, CapLeft>;
   sinks: EventSinks;
 }
@@ -72,10 +75,9 @@ export function openRedeemCommitter(
     onAnnounced: () => void;
   },
 ): RedeemCommitter {
-  const triedBefore = new WeakSet<Request>();
   return openVoucherCommitter({
     pool: ctx.pool,
-    read: (tx, all: readonly Request[]) => readRedeemState(tx, all, triedBefore),
+    read: readRedeemState,
     decide: (requests, state, tx) => decideRequests(ctx, tx, requests, state),
     busy: { reply: { kind: "busy" }, consumedTicket: null },
     observer: observeBatches(ctx, "redeem"),
@@ -118,19 +120,10 @@ async function runCanary(
   }
 }
 
-/**
- * @param triedBefore the requests that an earlier transaction has tried. The database may have refused them for a new
- *   daily limit, so their keys' limits are read even if the API knows of none. Adds all requests.
- */
-async function readRedeemState(
-  tx: Transaction,
-  all: readonly Request[],
-  triedBefore: WeakSet<Request>,
-): Promise<RedeemState | null> {
+async function readRedeemState(tx: Transaction, all: readonly Request[]): Promise<RedeemState | null> {
   const requests = all.filter(isRedeem);
   if (requests.length === 0) return null;
-  const capped = requests.filter((one) => one.capped || triedBefore.has(one)).map(({ keyId }) => keyId);
-  for (const request of requests) triedBefore.add(request);
+  const capped = requests.filter((request) => request.capped).map(({ keyId }) => keyId);
   const [references, locked, sinks, caps] = await Promise.all([
     lockReferences(tx, requests),
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
