@@ -67,12 +67,18 @@ interface Typed<F extends Fields> {
   matches(typed: string, lineage: Lineage, values: Values<F>): boolean;
 }
 
-/** A second form of an act. It is on another kind of entity, and one of the act's fields takes that entity's id. */
+/**
+ * A second form for an act. It is on another kind of entity than `on`, and the id of that entity becomes the value of
+ * one of the act's fields.
+ */
 interface FurtherForm<F extends Fields> {
   on: EntityKind;
   /** The act's field that takes the entity's id. */
   field: keyof F & string;
-  /** The fields of this form, besides those of the act's other form. Each value is a value of the act's field. */
+  /**
+   * Fields that this form shows differently from the act's own form. The act receives their values under the same
+   * names.
+   */
   fields: Readonly<Partial<Record<keyof F & string, Field>>>;
   typed?: Typed<F>;
 }
@@ -86,11 +92,11 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   name: `${string} ${string}`;
   /** The kind of entity that the act changes, or to which it adds something. Null if it concerns no entity. */
   on: EntityKind | null;
-  /** Whether the act also works without such an entity. */
+  /** Whether the act also works without an entity of the kind `on`. */
   mayStandAlone?: true;
   /**
-   * The kind of entity that the act creates. `run` returns the entity's `id`. Each display of a form creates at most
-   * one entity.
+   * The kind of entity that the act creates. `run` returns the entity's `id`. A form that is sent twice creates one
+   * entity.
    */
   creates?: EntityKind;
   /** The lowest role that may perform the act. */
@@ -114,12 +120,18 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   refusals?: readonly ErrorCode[];
   /** Whether to ask before an entity gets the `name` of another entity under the same parent. */
   asksNamesake?: true;
-  /** Checks rules across several fields, for those values that could be read. A field declares its own rules. */
+  /**
+   * Checks rules across several fields, on the values that could be read. Rules of a single field are declared with the
+   * field.
+   */
   rules?(values: Readable<F>, refuse: Refuse<F>): void;
-  /** Times inside composite values, by their paths. They must be in the future. */
+  /** Times inside composite values that must be in the future, by their paths. */
   ends?(values: Readable<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
-  /** A second form of the act in the console. In that form the act has no entity, so it must be able to stand alone. */
+  /**
+   * A second form of the act in the console. Requires `mayStandAlone`, because this form names no entity of the kind
+   * `on`.
+   */
   furtherForm?: FurtherForm<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
@@ -191,7 +203,10 @@ export function act<const F extends Fields, Result extends object, Deps extends 
   };
 }
 
-/** The act in its second form: on the entity whose id is the value of a field. Null if it has no second form. */
+/**
+ * The act as its second form performs it: it takes the id of the form's entity as one of its values. Null without a
+ * second form.
+ */
 export function actOfFurtherForm<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,
 ): Act<F, Result, Deps> | null {
@@ -208,9 +223,9 @@ export function actOfFurtherForm<F extends Fields, Result extends object, Deps e
 }
 
 /**
- * Finds what the rules of an act refuse: rules across fields, and times that have passed on the database's clock,
- * unless `mayBePast` accepts them. An interface calls it even if some values could not be read, to report all problems
- * at once.
+ * Finds what the rules of an act refuse: rules across fields, and times in the past on the database's clock, unless
+ * `mayBePast` accepts them. An interface calls it even if some values could not be read, to report all problems at
+ * once.
  */
 export async function findProblems<F extends Fields>(
   { fields, rules, ends }: Pick<Definition<F, object, object>, "fields" | "rules" | "ends">,

@@ -19,7 +19,7 @@ export interface BatchChange<Done extends string> extends VoucherChange {
   done: Done;
   /** Excludes vouchers that end at this time or later. */
   endsBefore?: Date;
-  /** Excludes vouchers whose histories have another state of suspension. */
+  /** Limits the change to vouchers whose histories have this state of suspension. */
   suspension?: Suspension | "none";
 }
 

@@ -32,7 +32,7 @@ It also ends their refusal of a server whose files were set back.`,
 
 /**
  * Sets the time up to which lists of redemptions are complete back to two seconds ago, if it is ahead of the clock. New
- * redemptions then get the current time again. Returns this time from before and from now.
+ * redemptions then get the current time again. Returns the time before and after the change.
  */
 export const trustDatabaseClock = act({
   name: "db trust-clock",

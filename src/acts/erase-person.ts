@@ -90,7 +90,8 @@ export async function erasePerson(
     add(await eraseAudited(ctx, entity, async (tx) => ({ ...NOTHING, references: await erase(tx) })));
   const eraseFound = (found: ErasedPerson) =>
     lockBusyLast(ctx, findPortions(ctx.pool, found, upTo), eraseAll, awaitFreeTexts(ctx));
-  // For each kind, the search comes last, so that it finds the rows of transactions for which the erasure has waited.
+  // The search comes after the erasures that wait for other transactions, so that it finds what these transactions
+  // wrote.
   for (const one of formsOfPerson(person)) {
     if (one.by === "reference") {
       const { organizationId, externalRef: reference } = one;
@@ -106,8 +107,8 @@ export async function erasePerson(
 
 /**
  * Erases the given events again, as after a restore. Skips events that do not exist, are already erased or contain no
- * personal data. Also skips events that occurred after the erasure, because they are other events with the same
- * sequence, and reasons of later releases.
+ * personal data. Keeps what was written after the erasure: another event with the same sequence, and reasons of later
+ * releases.
  */
 export async function eraseEventsAgain(
   ctx: AuditContext,
@@ -143,7 +144,7 @@ export async function eraseEventsAgain(
   return total;
 }
 
-/** Waits until each text of a voucher has been free once, in a transaction that locks nothing else. */
+/** For each text of a voucher, waits until its lock is free. Each wait is a transaction that locks nothing else. */
 const awaitFreeTexts = (ctx: AuditContext) => async (voucherId: string) => {
   for (const { kind, text } of await selectTexts(ctx.pool, [voucherId])) {
     await inTransaction(ctx.pool, async (tx) => {

@@ -35,7 +35,7 @@ const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
 
 const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, userId: null };
 
-/** The person under each text that may be stored for them, because a reference may have two stored forms. */
+/** The person once for each text that may be stored for them. A reference may have two stored forms. */
 export function formsOfPerson(person: ErasedPerson): ErasedPerson[] {
   if (person.by !== "reference") return [person];
   return formsOf(person.externalRef).map((externalRef) => ({ ...person, externalRef }));

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 /** Maximum size of a picture. Bytes. A page on a phone loads it. */
 export const PICTURE_MAX = 262_144;
 
-/** The kind of a picture by how its file begins. Only pictures of dots: an SVG file can have scripts. */
+/** The kind of a picture by its first bytes. Accepts no SVG, because an SVG file can contain scripts. */
 const kindOf = (content: Buffer) => {
   if (content.subarray(0, 8).equals(Buffer.from("89504e470d0a1a0a", "hex"))) return "png";
   if (content.subarray(0, 3).equals(Buffer.from("ffd8ff", "hex"))) return "jpg";
@@ -20,7 +20,7 @@ export interface Picture {
   toJSON(): string;
 }
 
-/** Reads a file that is a picture by its first bytes. Null for any other file, and for one that is too large. */
+/** Reads a picture, recognized by its first bytes. Null for any other file, and for a file that is too large. */
 export function readPicture(base64: string): Picture | null {
   const content = Buffer.from(base64, "base64");
   const kind = kindOf(content);

@@ -61,9 +61,9 @@ export class CodesSummary {
   }
 
   /**
-   * Whether the first or the last code is probably a title or a total. One indication is a sign that no code between
-   * the first and the last has, or in a file of two codes, that the other code lacks. Another is a word that the code
-   * at the other end lacks, together with a length that no other code has.
+   * Whether the first or the last code of a file is probably a title or a total. It is if it contains one of the SIGNS
+   * that no code between the first and the last contains, or a word that the code at the other end lacks and a length
+   * that no other code has. In a file of two codes, each is compared with the other.
    */
   #differs(code: string, opposite: string): boolean {
     const word = WORD.exec(code)?.[0].trim();

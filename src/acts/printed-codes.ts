@@ -50,8 +50,8 @@ export async function* readPrintedCodes(readLines: ReadLines): AsyncGenerator<Co
 }
 
 /**
- * Explains why the database refused a code as a duplicate. The error's `detail` has the code's key only if the role may
- * see it. Otherwise the message names no line.
+ * Explains why the database refused a code as a duplicate. The error's `detail` has the code's key only if the database
+ * role may see it. Otherwise the message names no line.
  */
 export async function explainTaken(readLines: ReadLines, error: unknown): Promise<AppError> {
   const [, taken] = /=\(\w+, (.*)\)/s.exec((error as { detail?: string }).detail ?? "") ?? [];

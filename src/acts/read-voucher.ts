@@ -12,7 +12,7 @@ type CurrentVoucher = Omit<Voucher, "status" | "suspended"> & { status: VoucherS
 
 /**
  * Reads a voucher by its code, with its current status.
- * @throws AppError `voucher_not_found`. Its message mentions a wrong check symbol.
+ * @throws AppError `voucher_not_found`. If the code's check symbol is wrong, the message says so.
  */
 export async function readVoucher(
   { pool }: { pool: pg.Pool },

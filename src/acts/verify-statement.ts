@@ -31,7 +31,7 @@ export async function verifySignedStatement(text: string, policy: string): Promi
 }
 
 async function verifyJson({ pool }: { pool: pg.Pool }, text: string): Promise<Statement> {
-  // Responses to a sandbox key get this mark when they are sent.
+  // `sandbox` is no part of a statement. The service adds it to each response to a sandbox key.
   const { sandbox, ...given } = readJson(text);
   const statement = await findOrMake(pool, given.organizationId, given.month);
   const names = [...new Set([...Object.keys(statement), ...Object.keys(given)])];

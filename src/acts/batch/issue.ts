@@ -40,7 +40,7 @@ const windowOf = (kind: WindowKind) =>
     .meta({ description: `The window through which users ${kind}. Without it, they cannot.` });
 
 const FIELDS = {
-  // A program waits for the response, so the maximum is lower in one call.
+  // A program waits for the response, so it may issue fewer vouchers in one call than a command.
   count: { ...integer("Number of vouchers", 1, COUNT_MAX), json: integer("", 1, PROGRAM_COUNT_MAX).json },
   validUntil: time("Valid until", "end", { future: true }),
   audience: choice("Who may claim or buy", AUDIENCES, {

@@ -133,8 +133,8 @@ INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, e
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text);
 
 -- name: select_audit_entries(entity_id?, user?, limit)
--- Audit entries of one entity or of all, newest first. With a user, only entries of that user. They include entries of
--- sign-ins with OPS_TOKEN and that name, and with a JWT that has that name and a subject.
+-- Audit entries of one entity or of all, newest first. With a user, only entries of that user. Includes entries of
+-- operators who signed in under this name with OPS_TOKEN, or with a JWT that has a subject.
 SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.by, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
   FROM audit_entries AS a

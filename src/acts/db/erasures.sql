@@ -29,10 +29,10 @@ SELECT f.voucher_id AS "voucherId"
  ORDER BY f.voucher_id LIMIT $6::int;
 
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
--- The events of locked vouchers that have a payload and one of the types, in chain order. If a type names no person,
--- only its events with a reason. Includes Pending events, which the transaction seals first. With a user, only events
--- of vouchers that the user claimed or bought, and claims through the user's links. The texts are those that identify a
--- person.
+-- The events of locked vouchers that have a payload and one of the types, in chain order. Of the types that name no
+-- person, only events with a reason. Includes Pending events, which the transaction seals first. With a user, only
+-- events of vouchers that the user claimed or bought, and claims through the user's links. The texts are those that
+-- identify a person.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt", e.event_type AS "eventType",
        jsonb_strip_nulls(jsonb_build_object(
          'actorConnectedId', CASE WHEN e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought') THEN e.actor_connected_id END,
@@ -94,7 +94,7 @@ SELECT f.kind, f.id, f.at, $1::text AS text
          UNION ALL
         SELECT 'contract', c.id, c.offered_at FROM referrer_contracts AS c WHERE c.user_id = $1::text
          UNION ALL
-        -- The same expression as in erase_user, because the index has it.
+        -- This expression must be the same as in erase_user, because an index is built on it.
         SELECT 'audit entry', a.entity_id, a.at FROM audit_entries AS a
          WHERE ARRAY[(a.arguments->>'user') COLLATE "C", a.before->>'userId', a.after->>'userId',
                      CASE WHEN a.entity_type = 'Member' OR a.command = 'member add'
@@ -117,7 +117,7 @@ SELECT 'audit entry', a.entity_id, a.at, a.arguments->>'issueRef'
  WHERE NOT starts_with(a.arguments->>'issueRef', 'erased:');
 
 -- name: select_texts(voucher_id)
--- The keys of the advisory locks that erase_events takes for the references and users of vouchers.
+-- The keys of the advisory locks that erase_events takes for the references and users of these vouchers.
 SELECT v.id, k.kind, k.text FROM unnest($1::text[]) AS v (id)
  CROSS JOIN LATERAL (SELECT hashtext(rd.organization_id) AS kind, hashtext(rd.external_ref) AS text
                        FROM redemptions AS rd WHERE rd.voucher_id = v.id
@@ -127,7 +127,7 @@ SELECT v.id, k.kind, k.text FROM unnest($1::text[]) AS v (id)
                      SELECT 1701995891, hashtext(p.user_id) FROM purchases AS p WHERE p.voucher_id = v.id) AS k;
 
 -- name: try_lock_texts(id, kind, text)
--- Takes locks of texts without waiting. Returns the vouchers of which another transaction has locked a text.
+-- Takes locks of texts without waiting. Returns the vouchers with a text that another transaction has locked.
 SELECT t.id FROM unnest($1::text[], $2::int[], $3::int[]) AS t (id, kind, text)
  GROUP BY t.id HAVING NOT bool_and(pg_try_advisory_xact_lock(t.kind, t.text));
 

@@ -104,7 +104,7 @@ const callEraseEvents = sql.requiredRow(
 /**
  * Erases the events that erasing events of this transaction list, and the reasons of the vouchers' reservations that
  * ended up to a time. The sequence is null for a voucher without an erasing event. Returns the numbers of erased
- * events, of replaced texts and of the vouchers concerned.
+ * events, of replaced texts and of vouchers from which something was erased.
  */
 export function eraseEvents(
   tx: Transaction,

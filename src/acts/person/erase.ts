@@ -21,7 +21,7 @@ export const erase = act({
   confirm: {
     loss: () => "This permanently erases what identifies the person.",
     typed: {
-      // Not by the voucher's code, because no page shows it while the voucher is Active.
+      // Does not ask for the voucher's code, because no page shows the code of an Active voucher.
       name: "confirmation",
       label: "The voucher's id (to confirm)",
       isNot: "is another one",

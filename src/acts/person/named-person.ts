@@ -19,7 +19,7 @@ export const PERSON_FIELDS = {
   ),
 };
 
-/** The same fields in a form on an organization. */
+/** The fields that name a person in a form on an organization. */
 export const FIELDS_ON_ORGANIZATION = {
   ref: { ...reference, hint: "The organization's reference of the order or the batch." },
 };

@@ -77,8 +77,8 @@ const onJobs = (verb: string, role: OperatorRole, { state, all, one, ...words }:
   });
 
 /**
- * All acts of operators on a queue. Further acts on jobs would send redacted data back, or remove jobs whose callers
- * still wait.
+ * All acts of operators on a queue. There is no act that changes a job, because it would write back redacted data, and
+ * no act that removes a waiting job, because its caller still waits.
  */
 export const queueActs = ({
   whilePaused,

@@ -76,7 +76,8 @@ export async function applyGrants(
   const roles: AppliedGrantee[] = [];
   for (const grantee of GRANTEES)
     roles.push(await applyGrantee(tx, randomBytes, granteeName(prefix, grantee), options.passwords[grantee]));
-  // Comes first, because it gives the roles the rights that they had by PUBLIC.
+  // Takes the rights from PUBLIC before the roles get their own, because it also gives the roles what they had through
+  // PUBLIC.
   await takeDefaultRights(tx);
   if (before !== null && before !== prefix) await tx.query(withNames(REVOKES, before));
   await tx.query(withNames(REVOKES + grants, prefix));

@@ -1,8 +1,8 @@
 -- The rights of the roles on the schema of the tables (the current one) and on this database. Rights for the statements
 -- of a wing are in the wing's own `grants.sql`. `applyGrants` replaces pva_api, pva_log and pva_admin by the names of
--- the deployment's own roles. It runs `revokes.sql` first, so it can run after every migration. The roles have no right
--- on a table that no such file names. No role may TRUNCATE. The roles may DELETE only from the tables of webhooks,
--- reservations, ends of references, counts, faults and processes. Only the owner may change a definition.
+-- the deployment's own roles. It runs `revokes.sql` first, so it can run after every migration. The roles have rights
+-- only on the tables that these files name. No role may TRUNCATE. The roles may DELETE only from the tables of
+-- webhooks, reservations, ends of references, counts, faults and processes. Only the owner may change a definition.
 -- `compareRights` reads the GRANTs on tables, sequences and functions from these files.
 
 -- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables. In a database created before
@@ -81,7 +81,7 @@ GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva
 GRANT SELECT, INSERT (organization_id, month, content, note_due) ON statements TO pva_api;
 GRANT SELECT ON log_tree TO pva_api;
 
--- Ends of references. A trigger rejects the deletion of an end that an attempt may not have seen.
+-- Rows that record the end of a reference. A trigger rejects the deletion of a row while an attempt may still need it.
 GRANT SELECT, INSERT (generation, organization_id, external_ref), UPDATE (version, generation), DELETE ON reference_ends TO pva_api;
 GRANT SELECT, UPDATE (generation, started_at) ON reference_generation TO pva_api;
 
@@ -95,7 +95,8 @@ GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_published TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
--- The feed of events moves forward, at most up to an id that was drawn. A trigger ensures that it only grows.
+-- The feed of events moves forward, at most up to the last id that was taken from the sequence. A trigger lets it only
+-- grow.
 GRANT SELECT ON SEQUENCE log_batch_ids TO pva_api;
 GRANT EXECUTE ON FUNCTION event_writers(), move_event_feed(timestamptz) TO pva_api;
 GRANT SELECT, UPDATE (final_id, complete_until, next_id, next_complete_until, next_at, writers) ON event_feed TO pva_api;
