@@ -11,7 +11,7 @@ import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import type { QueueView } from "../platform/queues/queue-views.ts";
 import { CAUSE_HIDDEN } from "./roles.ts";
 
-/** The data of the board's pages. No other path of bull-board's API is served, so the board can only read queues. */
+/** The board's reads, the only paths of bull-board's API that are served. So the board cannot change queues. */
 const JOB = "/api/queues/:queueName/:jobId";
 const READS = ["/api/queues", JOB, `${JOB}/logs`, `${JOB}/flow`];
 
@@ -91,7 +91,7 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
         favIcon: { default: icon, alternative: icon },
         hideRedisDetails: true,
         hideDocsLink: true,
-        // Otherwise bull-board would list all Redis connections at every poll.
+        // Without this setting, bull-board lists all Redis connections at every poll.
         showWorkers: false,
         miscLinks: [{ text: "Operations", url: operations }],
       },

@@ -39,7 +39,7 @@ export function pageOf<Deps extends object>(
     await recordVisit(`page ${entityType}`, { type: entityType, id });
     const shown: Html[] = [];
     for (const render of sections) shown.push(await render(visit, lineage));
-    // A contract's list of links has the acts on the contract, because they depend on its status.
+    // The acts on a contract depend on its status, so its list of links shows them.
     const acts = entityType === "Brand" ? linkActs(site, "brand", id) : null;
     const main = html`${renderTrail(site, lineage)}<h1>${title(lineage)}</h1>\n${acts}${shown}`;
     return layOutForOperators(site, `${entityType} ${id}`, main);
@@ -54,7 +54,7 @@ interface ListSection<List extends CatalogList> {
   /** Actions on the page's entity. */
   actions: (lineage: Lineage) => readonly (readonly [path: string, label: string])[];
   columns: readonly string[];
-  /** Shown instead of an empty list. */
+  /** What to show if the list is empty. */
   empty: (site: OperatedSite, id: string, lineage: Lineage) => Html;
   toRow: (item: ListItem<List>, site: Site, seesCredentials: boolean) => readonly (Html | string)[];
   /** Maximum number of items on one page. */

@@ -11,7 +11,7 @@ export interface ConsolePart<Deps = object> {
   /** Names in the navigation. Each links to the page below `/ops` with the same name in lower case. */
   sections?: readonly string[];
   pages?: Pages<Deps>;
-  /** The forms of its acts that need something from the process. All other forms are derived from their acts. */
+  /** The forms of the acts that need something from the process. All other forms are derived from their acts. */
   forms?: readonly Action<Deps>[];
   /** The last section of an organization's, a brand's or a batch's page. */
   organizationSection?: (visit: Visit<Deps>) => Promise<Html>;

@@ -134,7 +134,10 @@ ${isFiltered ? html`<p>At most ${LIST_MAX} of these changes. <a href="${path}">A
   );
 };
 
-/** An id without a page. None for a link: its id is the hash of a secret code, and people do not recognize it. */
+/**
+ * Shows the id of an entity without a page. Shows none for a link: its id is the hash of a secret code, and people do
+ * not recognize it.
+ */
 const renderId = (entityType: string, entityId: string) =>
   entityType === "ReferralLink" ? html`` : html`<code>${entityId}</code>`;
 

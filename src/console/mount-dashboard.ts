@@ -77,7 +77,8 @@ function noRedis(cause: unknown): AppError {
 }
 
 async function loadBoard(ctx: DashboardDeps, seesCredentials: boolean): Promise<RequestHandler> {
-  // Before the first request to Redis. Loading blocks the event loop, and Redis would seem not to answer.
+  // Loads bull-board before the first request to Redis. Loading blocks the event loop, and Redis would seem not to
+  // answer.
   const { buildBoard } = await import("./board.ts");
   const views = await ctx.queueViews.open().catch((cause: unknown) => {
     throw noRedis(cause);

@@ -142,7 +142,7 @@ function actionRoutes<Deps extends ActionDeps>(
 ): OperatorRoute[] {
   const codes = { path: "/batches/:id/codes.csv", role: CREDENTIALS_ROLE };
   const print = { path: "/batches/:id/print", role: CREDENTIALS_ROLE };
-  // Only a POST can read codes, because each reading of codes leaves an audit entry.
+  // Each reading of codes leaves an audit entry, so only a POST can read codes.
   const refuseReads: RequestHandler = (_request, response) => {
     response.setHeader("Allow", "POST");
     throw new AppError("method_not_allowed", "Codes are sent for the button of the batch's page.");

@@ -14,7 +14,7 @@ import { type PageDeps, visitOf } from "./visit.ts";
 /** How long a process serves the same copy of the overview to all open pages. Milliseconds. */
 const MAX_AGE_MS = 1_000;
 /**
- * How long one audit entry covers an operator's visits to the same overview, because the page reloads every few
+ * How long one audit entry covers an operator's repeated visits to the same overview. The page reloads every few
  * seconds. Milliseconds.
  */
 const VISIT_COUNTS_MS = 3_600_000;
@@ -63,7 +63,7 @@ function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizati
   };
 }
 
-/** The page may fetch its own address again. */
+/** The page's script may fetch the page's own address again. */
 const overviewHeaders = headersOf({ "form-action": ["'self'"], "connect-src": ["'self'"] });
 
 /**
@@ -75,7 +75,7 @@ function openOverview(ctx: OverviewPageDeps): (organizationId: string) => Promis
   return async (id) => {
     const known = latest.get(id);
     if (known !== undefined && performance.now() - known.readAt < MAX_AGE_MS) return known.overview;
-    // Without this request's signal, because other requests may wait for the same overview.
+    // The read continues if this request is aborted, because other requests may wait for the same overview.
     const overview = ctx.operatorReads({}, async () => {
       if (id !== "" && (await findOrganization(ctx.pool, id)) === null) {
         throw new AppError("not_found", "There is no organization with this id.");

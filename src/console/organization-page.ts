@@ -40,7 +40,7 @@ import type { Visit } from "./visit.ts";
 
 /** Entries of each list on one page. */
 export const PAGE_SIZE = 25;
-/** Maximum number of vouchers left that is shown for a batch. Vouchers are counted up to one more. */
+/** Maximum number that is shown as the vouchers left in a batch. For more, the page says "more than" this number. */
 const LEFT_MAX = 1_000;
 
 const HOUR_MS = 3_600_000;
@@ -63,7 +63,8 @@ interface Cut<Item> {
 }
 
 /**
- * One page of `found`. If there is a next page, `found` has one entry more than the page, and `next` makes the link.
+ * One page of `found`. `found` must have one entry more than the page if there is a next page. `next` makes the link to
+ * it.
  */
 function cut<Item>(found: readonly Item[], next: (last: Item) => string): Cut<Item> {
   const shown = found.slice(0, PAGE_SIZE);
@@ -142,7 +143,10 @@ ${sections}`,
   );
 }
 
-/** How much is redeemed, up to the time that the sweeper has counted. A dash stands for later times. */
+/**
+ * The number of redemptions of the last hour and of two days, as far as the sweeper has counted. A dash if it has
+ * counted none of that time.
+ */
 function renderActivity({ now, minutes, hours, completeUntil }: Awaited<ReturnType<typeof readActivity>>): Html {
   const sum = (counts: readonly ActivityCount[], lengthMs: number) =>
     now.getTime() - completeUntil.getTime() >= lengthMs

@@ -83,7 +83,7 @@ const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_57
 
 /** The most important figures, large and at the top. */
 function renderNow({ redeems, latencyMs, canary, reservations, queues, processes }: Overview): Html {
-  // Without redeems, the canaries show how long a redeem would take.
+  // Without redeems, shows how long the canaries took.
   const [latency, p50, p99] =
     latencyMs.p50 === null ? ["Canary", canary.p50Ms, canary.p99Ms] : ["Redeem", latencyMs.p50, latencyMs.p99];
   const waiting = queues.find(({ name }) => name === "redeem")?.waiting ?? null;
@@ -125,7 +125,7 @@ ${cards}${over}</ul>
 <p class="fine">Last looked on ${renderTime(at)}.</p>`;
 }
 
-/** The first cause of a fault that other faults explain. If none explains it, the fault itself. */
+/** The first cause of a fault: follows explanations until none explains further. Null if no fault explains this one. */
 function followsFrom(one: Attention, all: readonly Attention[]): Attention | null {
   const cause = findExplanation(one, all);
   return cause === undefined ? null : (followsFrom(cause, all) ?? cause);
@@ -185,7 +185,7 @@ function renderSum(counts: readonly PeriodCounts[]): string {
     const known = counts.flatMap((count) => count[field] ?? []);
     if (known.length === 0) return `unknown ${field}`;
     const sum = known.reduce((total, count) => total + count, 0);
-    // Refusals are unknown for times before a restore and for times when Redis was unavailable.
+    // The counts of refusals are missing for times before a restore and for times when Redis was unavailable.
     const least = field === "refusals" && known.length < counts.length ? "at least " : "";
     if (least === "" && known.length < counts.length) return `unknown ${field}`;
     return `${least}${COUNT.format(sum)} ${sum === 1 ? field.slice(0, -1) : field}`;

@@ -31,15 +31,15 @@ export type FindingCalls = DepsOf<typeof findCallers> & { tokenSecrets: readonly
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
 /**
- * The page of the entity that the entered text identifies. Otherwise a list of the vouchers that it identifies. If
- * there are none, a list of entities whose names contain it.
+ * Opens the page of the entity that the entered text identifies. If there is none, lists the vouchers that the text
+ * identifies. If there are none, lists the entities whose names contain the text.
  */
 export const searchPage: Page<FindingCalls> = async (visit) => {
   const { ctx, site, seesCredentials, entered, recordVisit } = visit;
   const words = entered("words").slice(0, SEARCH_MAX);
   const found = await searchVouchers(ctx, words, seesCredentials);
   const [only, ...others] = found;
-  // The voucher's page records the view.
+  // Records no search here, because the voucher's page records the view.
   if (only !== undefined && others.length === 0) return opsPath(site, "vouchers", only.id);
   const record = () => recordVisit("page search", { type: "Search", id: "vouchers" }, { found: found.length });
   if (only === undefined) {
@@ -104,8 +104,8 @@ async function findById({ ctx, site }: Visit, words: string): Promise<string | n
 }
 
 /**
- * The URL of the page for an id, or of the calls of the last hour with this request id. Null for any other text. If
- * calls of several organizations had this request id, a page that lists them.
+ * The URL of the page for an id, or of the calls of the last hour with this request id. If several organizations had
+ * such calls, returns a page that lists them. Null for any other text.
  */
 async function findByIdOrRequest(visit: Visit<FindingCalls>, words: string): Promise<Html | string | null> {
   const page = await findById(visit, words);

@@ -11,7 +11,10 @@ import { FOR_EVER } from "./serve-assets.ts";
 
 type Place = Pick<Config, "basePath">;
 
-/** The style sheet of a page with a brand's face. The page's policy permits no style in the page itself. */
+/**
+ * Links the style sheet with the brand's colour. The page's Content-Security-Policy permits no style in the page
+ * itself.
+ */
 export function linkColour({ basePath }: Place, { colour }: BrandFace): Html | null {
   if (colour === null) return null;
   return html`<link rel="stylesheet" href="${basePath}/colours/${colour.slice(1)}.css">`;
@@ -36,7 +39,7 @@ export function renderColours(colour: string): string {
   return `:root {\n  --brand: ${colour};\n  --on-brand: ${isLight(colour) ? "#000000" : "#ffffff"};\n}\n`;
 }
 
-/** Whether black has more contrast to the colour than white. The better of the two always has more than 4.5. */
+/** Whether black has more contrast to the colour than white has. The better of the two always has more than 4.5:1. */
 function isLight(colour: string): boolean {
   // The relative luminance of WCAG 2.2. Black and white have the same contrast to a colour whose luminance is 0.179.
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
@@ -46,7 +49,7 @@ function isLight(colour: string): boolean {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179;
 }
 
-/** Logos and colours of brands. What has a name never changes. */
+/** The logos and colours of brands. The content under a name never changes. */
 export function brandRoutes({ pool, publicReads }: { pool: pg.Pool; publicReads: Bulkhead<"visitor"> }): Route[] {
   return [
     getRoute("/logos/:name", async (request, response) => {

@@ -21,7 +21,7 @@ export const EXPERTS = "/history";
 export const historyPath = ({ basePath }: { basePath: string }, { entityType, entityId }: PublicChain): string =>
   `${basePath}/integrity/events/${encodeURIComponent(entityType)}/${encodeURIComponent(entityId)}`;
 
-/** Reads what the pages of a voucher show beside its chain. @throws AppError `entity_not_found`, `overloaded`. */
+/** Reads what a voucher's pages show in addition to its chain. @throws AppError `entity_not_found`, `overloaded`. */
 export async function readFace(
   deps: Confirming & { pool: pg.Pool; publicReads: Bulkhead<"visitor"> },
   visitor: Requester<"visitor">,
@@ -74,7 +74,7 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
   ofReader: Locale,
 ): Promise<Html> {
   const { after, limit } = validate(eventsPageQuery, query);
-  // Also reads the event before the page, because the page's first event is linked to it.
+  // Reads the event before the page too, because the page's first event is linked to it.
   const overlap = Math.min(after, 1);
   const chain = await readPublicChain(deps, visitor, entityType, entityId, {
     after: after - overlap,
@@ -140,7 +140,7 @@ const renderPayloadForm = ({ t }: Locale) => html`<section id="payload-check" ar
 
 /**
  * The page's first sentence: the last event and its time in the organization's time zone, or the range of entries if
- * the page shows only a part. The script adds the reader's time, and whether the chain is intact.
+ * the page shows only a part. The page's script adds the time in the reader's zone, and whether the chain is intact.
  */
 function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Html | null {
   const last = chain.events.at(-1);
@@ -181,8 +181,8 @@ ${events.map((event) => renderRow(event, events, notes, locale))}
 }
 
 /**
- * States that an entry's content was erased, and when, if the erasing entry is on the page. If no entry erased it,
- * states that it is lost.
+ * States that an entry's content was erased, and when if the page shows the erasing entry. For content that is missing
+ * without an erasure, states that it is lost.
  */
 function sayErased(
   { erasedBy, payloadKept, sealStatus }: PublicEvent,

@@ -60,8 +60,8 @@ const readDocuments = (names: readonly string[]): ServedDocument[] =>
   }));
 
 /**
- * The served files, except those of wings. They are read when the process starts, so a release that lacks one does not
- * start.
+ * The served files, except those of wings. Reading them at the start of the process makes a release with a missing file
+ * fail to start.
  */
 export const DOCUMENTS: readonly ServedDocument[] = readDocuments([
   ...GROUPS.flatMap(({ names }) => names.flatMap((name) => (name.endsWith("?") ? [] : [`${name}.md`]))),
@@ -69,8 +69,8 @@ export const DOCUMENTS: readonly ServedDocument[] = readDocuments([
 ]);
 
 /**
- * All served files, including those that wings name. A row of a table that begins with a link to a document which is
- * not served is left out.
+ * All served files, including those that wings name. In tables, leaves out rows that begin with a link to a document
+ * that is not served.
  */
 export function allDocuments(ofWings: readonly string[]): ServedDocument[] {
   const all = [...DOCUMENTS, ...readDocuments(ofWings)];
@@ -108,7 +108,7 @@ export const runbookEntries = (documents: readonly ServedDocument[]): ReadonlyMa
         ),
       ),
   );
-/** The entries of the core and of all wings. A fault of a wing that was taken away has an entry but does not occur. */
+/** The entries of the core and of all wings, including wings that were removed. Their faults cannot occur. */
 const RUNBOOK_PATHS = runbookEntries(readDocuments(globSync("runbook/*.md", { cwd: FOLDER })));
 
 /** The address of a fault's entry in the runbook. */

@@ -22,7 +22,10 @@ function headingOf({ code, heading }: ErrorKind, status: number, { t }: Locale):
   return headed === undefined ? t("error.otherHeading") : t(`error.headings.${headed}`);
 }
 
-/** An error about something of a brand. Its page has the brand's face, and says whom to ask. */
+/**
+ * An error that concerns a brand's product. Its page has the brand's logo and colour, and names the brand as the
+ * contact.
+ */
 export class BrandedError extends AppError {
   readonly face: BrandFace;
 

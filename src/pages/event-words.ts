@@ -5,7 +5,7 @@ import { ENGLISH, type Locale } from "./locale.ts";
 interface EventWords {
   title: string;
   sentence: string;
-  /** The state after the event, if the voucher is certainly unused. */
+  /** What the voucher's state is after the event, if the event proves that the voucher is unused. */
   outcome?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Markup that needs no escaping. Only {@link html}, and pages made of the project's own files, create it. So all other
- * text is escaped.
+ * Markup that is inserted without escaping. Only {@link html}, and pages made of the project's own files, create it.
+ * All other text is escaped.
  */
 export class Html {
   readonly markup: string;

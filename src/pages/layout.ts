@@ -34,7 +34,7 @@ interface PageContent {
   locale?: Locale;
   /** Whether the page links to the guide and the reference for developers. */
   forDevelopers?: boolean;
-  /** The brand whose face the page has in place of the service's. */
+  /** The brand whose logo and colour the page shows in place of the service's. */
   face?: BrandFace;
 }
 

@@ -18,7 +18,7 @@ export interface Locale {
   language: Language;
   /** A sentence as text. */
   t: Translate;
-  /** A sentence with markup, in the sentence itself or in its values. Values that are text are escaped. */
+  /** A sentence as markup. The sentence and its values may contain markup. Values that are plain text are escaped. */
   markup: <Key extends SentenceKey>(key: Key, ...values: ValuesOf<Key, MarkupValue>) => Html;
   usd: Intl.NumberFormat;
   count: Intl.NumberFormat;
@@ -30,7 +30,7 @@ export interface Locale {
   time(at: string | Date, precision?: typeof MINUTES): Html;
   /** The same without the date, for lists of one day. */
   timeOfDay(at: string | Date): Html;
-  /** The end of a validity, whose first invalid moment is given: the last day, or the minute. */
+  /** The end of a validity. `at` is the first invalid moment. Shows the last valid day, or the minute. */
   end(at: Date): Html;
   /** A moment as a wall clock in the zone shows it: `YYYY-MM-DD hh:mm:ss`. */
   wallClock(at: Date): string;
@@ -44,7 +44,7 @@ function markupIn(t: Translate): Locale["markup"] {
   const toMarkup = (value: MarkupValue) => (typeof value === "number" ? value : html`${value}`.markup);
   return (key, ...[values]) => {
     const given = Object.entries<MarkupValue>(values ?? {}).map(([name, value]) => [name, toMarkup(value)] as const);
-    // TypeScript knows no type for each name of an object that is made from entries.
+    // The cast is needed because TypeScript does not know the property names of an object made by `fromEntries`.
     return new Html(t(key, ...([Object.fromEntries(given)] as unknown as ValuesOf<typeof key>)));
   };
 }
@@ -53,7 +53,7 @@ function makeLocale(language: Language, form: Partial<TimeForm> = {}): Locale {
   const { tag, timeZone } = { tag: DATE_LOCALES[language], timeZone: "UTC", ...form };
   const shown = { ...form, tag, timeZone };
   const numbers = tag === DATE_LOCALES.en ? "en-US" : tag;
-  // A calendar day is the same day everywhere, so the zone does not matter.
+  // Days are formatted from dates without a time, so their formats must use UTC.
   const calendar = { tag, timeZone: "UTC" };
   return {
     language,
@@ -72,7 +72,7 @@ function makeLocale(language: Language, form: Partial<TimeForm> = {}): Locale {
   };
 }
 
-/** Made at their first use, because the number formats of all languages take a tenth of a process's start. */
+/** Each locale is made when it is first used. Making all of them would take a tenth of a process's start. */
 const LOCALES = new Map<Language, Locale>();
 
 /** The locale of a language, with times in UTC. */
@@ -91,8 +91,8 @@ export function localeOf(response: Response): Locale {
 }
 
 /**
- * The locale of the page that this response sends, with the formats of the reader's country, in a time zone. The time
- * in UTC stands beside each moment.
+ * The locale of the page that this response sends, with the formats of the reader's country, in a time zone. Each
+ * moment is followed by its time in UTC.
  */
 export function localeForReader(response: Response, timeZone: string): Locale {
   const language = languageOf(response);

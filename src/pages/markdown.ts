@@ -63,7 +63,8 @@ export async function renderMarkdown(source: string, addressOf: ReadLink, readPr
       },
     },
   });
-  // The list of headings is shared by all documents, so nothing may be awaited before it is read.
+  // All documents share the parser's list of headings. Another document would replace it during an `await`, so there is
+  // none before the list is read.
   const body = new Html(marked.parse(source, { async: false }));
   return { body, headings: getHeadingList() };
 }

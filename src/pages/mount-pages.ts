@@ -94,7 +94,8 @@ function mountPage<Deps extends PagesDeps>(router: Router, deps: Deps, page: Pub
     await consumeAddressLimit(deps, request, response);
     const { params, query } = request;
     const asked = { params: params as Record<string, string>, query };
-    // This page is for people who have its address. Search engines would otherwise find it wherever it is linked.
+    // This page is meant only for people who have its address. Without the header, search engines that find a link
+    // would list it.
     response.setHeader("X-Robots-Tag", "noindex");
     sendPage(response, 200, await render(deps, visitorOf(request, response), asked, localeOf(response)));
   });

@@ -139,7 +139,7 @@ its name. A batch, a webhook endpoint or an API key by its id. A partner's call 
 /**
  * A table that scrolls sideways on narrow screens. With `stacks`, a narrow screen shows each row as a list instead.
  * Without rows, shows `none`. Columns of numbers are aligned at the right. Pass texts that people have chosen as
- * markup, because they may consist of digits. `total` is a last row with the sums of the other rows.
+ * markup, because a text of digits would count as a number. `total` is a last row with the sums of the other rows.
  */
 export function renderTable(
   caption: string,
@@ -162,7 +162,7 @@ ${rows.map(renderRow)}</tbody>${total.length === 0 ? null : html`<tfoot>${render
 </table></div>`;
 }
 
-/** For a table of many columns, which does not fit a phone. */
+/** For a table with too many columns for a phone. */
 export const STACKS = { stacks: true } as const;
 
 /** A number, with or without a unit. */

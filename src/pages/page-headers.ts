@@ -31,5 +31,5 @@ export function headersOf(directives: Record<string, string[]> = {}): RequestHan
 /** The headers of most pages. Their forms submit only to this origin. */
 export const pageHeaders = headersOf({ "form-action": ["'self'"] });
 
-/** The headers of the verification page. It submits no form, so a pasted payload cannot leave the page. */
+/** The headers of the verification page. They forbid all forms, so that no form can send a pasted payload away. */
 export const sealedPageHeaders = headersOf();

@@ -10,7 +10,7 @@ import { serveFile } from "./serve-file.ts";
 /** One year. A changed file gets a new name, so caches never serve an old version. */
 const MAX_AGE_SECONDS = 31_536_000;
 
-/** The headers of a file whose name is never another file's. */
+/** The headers of a file whose content never changes under its name. */
 export const FOR_EVER = {
   "Cache-Control": `public, max-age=${MAX_AGE_SECONDS}, immutable`,
   "X-Content-Type-Options": "nosniff",
@@ -45,8 +45,8 @@ export function wellKnownRoutes({
       "/favicon.ico",
       serveFile(".svg", () => ASSETS.icon.content),
     ),
-    // These pages themselves tell search engines not to index them. To read that, search engines must be allowed to
-    // fetch the pages.
+    // Allows crawlers to fetch the pages that ask not to be indexed. Crawlers must fetch a page to see that it asks
+    // this.
     getRoute(
       "/robots.txt",
       serveFile(TEXT, () => "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /integrity/\nAllow: /r/\nDisallow: /\n"),

@@ -64,10 +64,11 @@ async function represent(make: () => string | Buffer | Promise<string | Buffer>)
   for (const [encoding, compress] of Object.entries(compressors)) {
     contents.set(encoding, await compressing(() => compress(content)));
   }
-  // If compression hardly shrinks a file, such as a package, decompressing it is not worth the caller's time.
+  // A caller prefers the plain file if compression saves less than a tenth, as for packages, because decompressing also
+  // takes time.
   const costOf = (encoding: string) => Number(contents.get(encoding)?.length) * (encoding === "identity" ? 0.9 : 1);
   return {
-    // A weak tag, because all encodings share it.
+    // The tag is weak because all encodings share it.
     etag: `W/"${hash("sha256", content, "base64url")}"`,
     contents,
     preferred: [...contents.keys()].toSorted((a, b) => costOf(a) - costOf(b)),

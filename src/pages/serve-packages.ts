@@ -50,7 +50,7 @@ async function zipBruno(): Promise<Buffer> {
   const contents = await Promise.all(
     files.toSorted().map(async (file): Promise<[string, Uint8Array]> => [file, await readFile(`${ROOT}docs/${file}`)]),
   );
-  // A fixed time, so that the same files always give the same bytes.
+  // The time is fixed so that the same files always give the same bytes.
   return Buffer.from(zipSync(Object.fromEntries(contents), { mtime: "2000-01-01T00:00:00Z" }));
 }
 

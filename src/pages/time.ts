@@ -74,7 +74,7 @@ export function renderTime(at: string | Date, precision: Precision = SECONDS, fo
   return form.withUtc && form.timeZone !== UTC.timeZone ? html`${time} ${besideIt(moment, precision, form)}` : time;
 }
 
-/** A moment in UTC. Includes the day if the form's zone has a different day at that moment. */
+/** A moment in UTC. Includes the day if it differs from the day in the form's zone. */
 function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
   const [own, utc] = [formatsOf(form), formatsOf({ ...form, timeZone: UTC.timeZone })];
   const day = utc.day.format(moment);
@@ -82,12 +82,12 @@ function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
   return html`<span class="local">(${shown})</span>`;
 }
 
-/** The clock's time from which an end counts as the end of its day. */
+/** An end at this time of day or later counts as the end of the day. */
 const DAY_ENDS_AT = "23:58";
 
 /**
- * The end of a validity, whose first invalid moment is `end`. An end of a day shows the last valid day, others the
- * minute. 17:59:59.999 and 18:00 are the same end.
+ * The end of a validity. `end` is the first invalid moment. If it is the end of a day, shows the last valid day,
+ * otherwise the minute. 17:59:59.999 and 18:00 are shown alike.
  */
 export function renderEnd(end: Date, form = UTC): Html {
   const day = findLastDay(new Date(end.getTime() - 1), form);
@@ -98,8 +98,8 @@ export function renderEnd(end: Date, form = UTC): Html {
 }
 
 /**
- * The day that ends with this moment, or null. A date that an issuer gives without a time ends in UTC. East of it, this
- * date is shown too, although the voucher is valid for some hours more.
+ * The day that ends with this moment, or null. A date that an issuer gives without a time ends in UTC. In zones east of
+ * UTC, this date is shown too, although the voucher is valid for some hours of the next day.
  */
 function findLastDay(last: Date, form: TimeForm): string | null {
   const [own, utc] = [form, UTC].map((each) => formatsOf(each).wall.format(last).split(" ")) as [string[], string[]];

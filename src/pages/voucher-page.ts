@@ -12,7 +12,7 @@ import type { Locale } from "./locale.ts";
 import { type Fact, renderFacts } from "./operator-frame.ts";
 import { MINUTES } from "./time.ts";
 
-/** Events of one voucher that the page shows. No voucher has as many. */
+/** Maximum number of a voucher's events that the page shows. No voucher has as many. */
 const EVENTS_MAX = 1_000;
 
 const TONES = {
@@ -24,8 +24,8 @@ const TONES = {
 } as const satisfies Record<VoucherStatus, string>;
 
 /**
- * The public page of a voucher, for the person who has it: what it is and what it is worth, whose it is, its status,
- * and whom to ask. Everything that proves this is on the page for experts.
+ * The public page of a voucher, for the person who has it: the product, its value, the brand, the status and the
+ * contact. The page for experts has the proofs.
  */
 export async function renderVoucher(
   deps: DepsOf<typeof readPublicChain> & { config: Site },

@@ -17,7 +17,10 @@ const SCRIPTS = [
   "src/pages/static/check-receipt.js",
 ];
 
-/** One script without types, after the English sentences. A file that is opened from a disk cannot load modules. */
+/**
+ * Joins the modules, without types, after the English sentences. The result is one script, because a file that is
+ * opened from a disk cannot load modules.
+ */
 function joinScripts(): string {
   const modules = SCRIPTS.map((file) => stripTypeScriptTypes(readSource(file)));
   return [`const ENGLISH = ${sentencesOfScripts("en")};`, ...modules]
@@ -28,8 +31,8 @@ function joinScripts(): string {
 }
 
 /**
- * The page that the service serves as `/docs/receipt-verifier.html`. It works when opened from a disk, because it
- * contains the verification page's script and style.
+ * The page that the service serves as `/docs/receipt-verifier.html`. It contains its script and style, so it works when
+ * opened from a disk.
  */
 function renderReceiptVerifier(): Html {
   const script = `\n${joinScripts().trimStart()}`;

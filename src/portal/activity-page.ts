@@ -12,7 +12,7 @@ export const ACTIVITY_PAGE_MAX = 100;
 /** The number of characters of a voucher's id that the page shows. */
 const ID_END = 8;
 
-/** Events of the feed, oldest first, and the cursors of the pages before and after them. */
+/** Events of the feed, oldest first, and the cursors of the neighbouring pages with earlier and later events. */
 interface Activity {
   events: readonly FeedEventView[];
   earlier: string | null;

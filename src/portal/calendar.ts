@@ -2,12 +2,12 @@ import type { Locale } from "../pages/locale.ts";
 
 const DAY_MS = 86_400_000;
 
-/** A day of a calendar without time zones, plus some days: `YYYY-MM-DD`. */
+/** Adds days to a calendar day: `YYYY-MM-DD`. Days have no time zone. */
 export function addDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** A month, plus some months: `YYYY-MM`. */
+/** Adds months to a month: `YYYY-MM`. */
 export function addMonths(month: string, months: number): string {
   const start = new Date(`${month}-01`);
   start.setUTCMonth(start.getUTCMonth() + months);

@@ -55,10 +55,13 @@ const periodQuery = z.object({
     .optional(),
 });
 
-/** Cursors of the feed: the page has the next events after one, or the last events up to the other. */
+/**
+ * The query of the activity page, with cursors of the feed. `after`: show the next events after it. `until`: show the
+ * last events up to it.
+ */
 const activityQuery = z.object({ after: feedQuery.shape.after, until: feedQuery.shape.after });
 
-/** Reads a day in the query of the CSV file as a time. */
+/** In the query of the CSV file, replaces a day by its start or end as a time. */
 const asTime = (given: unknown, use: TimeUse) =>
   typeof given === "string" && given.length === 10 ? (readTime(given, use)?.toISOString() ?? given) : given;
 
@@ -105,7 +108,8 @@ type Serve = (path: string, handler: RequestHandler) => void;
 
 /**
  * Mounts the portal, where a partner's staff see its redemptions. Reads that are not batched use the portal's
- * connections. Each page is confirmed once: by its last read, or by the time before which its redemptions are complete.
+ * connections. Each page needs one confirmation by the standbys: of its last read, or of the time before which its
+ * redemptions are complete.
  */
 export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<PortalDeps> }>(
   router: Router,
@@ -230,7 +234,10 @@ function statementFile(deps: PortalDeps): RequestHandler {
     deps.sendFile(response, await readStatementFile(deps, callerOf(response), String(query.month)));
 }
 
-/** The organization's last events, or those before or after another page. If no event comes after it, the last ones. */
+/**
+ * The organization's last events, or the events before or after another page. If there are none after that page, the
+ * last events.
+ */
 function activityPage(deps: PortalDeps): Render {
   return async (caller, { query }) => {
     const { after, until } = validate(activityQuery, query);

@@ -9,7 +9,7 @@ import { addDays, dayOf, daysBetween, startOfDay } from "./calendar.ts";
 import { layOutForPortal, orderPath, type PortalCaller, portalPath, renderKey } from "./portal-frame.ts";
 
 /**
- * Maximum number of rows in a table of sums. One more row has the sum of the rest, so that the table adds up to the
+ * Maximum number of rows in a table of sums. One more row has the sum of the rest, so that the rows add up to the
  * total.
  */
 const ROWS_MAX = 20;

@@ -33,8 +33,8 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /**
- * Redemptions as a CSV file that a spreadsheet in this language opens correctly: first the header, then one part per
- * page.
+ * Redemptions as a CSV file that a spreadsheet in this language opens correctly: yields first the header, then one part
+ * per page.
  */
 export async function* spreadsheetCsv(
   pages: AsyncIterable<ListedRedemptionView[]>,

@@ -7,7 +7,10 @@ import { addMonths } from "./calendar.ts";
 import { layOutForPortal, type PortalCaller, portalPath } from "./portal-frame.ts";
 import { renderSumTables, renderTotal } from "./redemption-pages.ts";
 
-/** Maximum number of rows in a table, not counting the rest and the total. Three such tables fit on one side of A4. */
+/**
+ * Maximum number of rows in a table, without the row of the rest and the row of the total. Three such tables fit on one
+ * side of A4.
+ */
 const ROWS_MAX = 8;
 
 /** The statement of a month by brand, product and key, on one side of A4. */
@@ -36,7 +39,7 @@ ${renderSumTables(title, sums, locale, ["brand", "product", "key"], ROWS_MAX)}</
   return layOutForPortal(site, caller, title, main);
 }
 
-/** Whether a statement is final, and what it still lacks. Compares times and months in UTC as text. */
+/** Whether a statement is final, and if not, what is still missing. Compares times and months in UTC as text. */
 function describeState({ month, final, completeUntil }: Statement, { t, markup, time }: Locale): Html | string {
   if (final) return t("portal.statementFinal");
   if (completeUntil < month) return t("portal.statementFuture");

@@ -6,7 +6,7 @@ import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { type Acting, type Action, FieldProblem } from "./action.ts";
 
-/** The properties of an act that decide where its form is. */
+/** The properties of an act that determine the path of its form. */
 export type FormPlace = Pick<Act, "on" | "creates" | "name">;
 
 /** The path of an act's form after `/ops`. `named` is the id of the entity that the act changes. */

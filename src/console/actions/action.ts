@@ -55,18 +55,18 @@ export interface Action<Deps = object> {
   /** Sentences for the operator to read before the form. */
   about?: string;
   fields: Fields;
-  /** The fields that only confirm the act. They are left out of the audit entry. */
+  /** The fields that serve only to confirm the act. The audit entry leaves them out. */
   unrecorded: readonly string[];
-  /** Whether the field `name` should be unique among the entity's children. */
+  /** Whether the page asks for confirmation if another entity under the same parent has the same `name`. */
   asksNamesake: boolean;
   /** Finds what the act refuses. Values that could not be read are undefined. */
   findProblems(db: Queryable, values: Record<string, unknown>): Promise<Problem[]>;
   /** The field to which a refusal by the service belongs if it names no field. */
   refused?: string;
   /**
-   * Only for a form that creates an entity. Each form does so only once. If the form is sent again after it has created
-   * the entity `id`, returns the next page's path after `/ops`, or content to show. `parentId` is the id in the form's
-   * path.
+   * Only for a form that creates an entity. Each form does so only once. When the form is sent again, receives the id
+   * of the entity that it created and the id in the form's path, and returns the next page's path after `/ops`, or
+   * content to show.
    */
   creates?(id: string, parentId: string): string | Html;
   /**

@@ -132,7 +132,7 @@ function renderField(
   const controls = {
     line: html`<input id="${id}" name="${name}" type="text" value="${value}" autocomplete="off" \
 spellcheck="false"${about}>`,
-    // A browser puts no file into a form that is shown again.
+    // A browser drops the chosen file when a form is shown again, so the value is not set.
     file: html`<input id="${id}" name="${name}" type="file"${about}>`,
   };
   const control =

@@ -17,7 +17,8 @@ import { actingAs, type Console, openLineage } from "./serve-action.ts";
 /** Number of labels on one A4 sheet: three columns of eight. If no serials are chosen, a page shows one sheet. */
 const SHEET = 24;
 /**
- * Number of labels made in one turn of the event loop: 4 ms, because of the QR codes. A sheet consists of whole pieces.
+ * Number of labels made in one turn of the event loop: 4 ms, because of the QR codes. It must divide the number of
+ * labels on a sheet.
  */
 const PIECE = 8;
 /** Maximum number of labels on one page, which is then two megabytes large. */

@@ -109,7 +109,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
     try {
       const namesake = action.asksNamesake && insists !== "on" ? await findTaken(console.pool, id, values) : null;
       if (namesake !== null) {
-        // Perhaps this form itself has created the entity with the same name.
+        // If this form was sent before, it may have created the entity with this name.
         await confirmed(console.pool, () => assertNotSent(console.pool, act.audited));
         return refuse(409, { name: namesake }, true);
       }

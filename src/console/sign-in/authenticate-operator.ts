@@ -18,8 +18,8 @@ export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): 
 
 /**
  * Admits operators who sign in. There are two ways: HTTP Basic (RFC 7617) with a name and the operator's token, or any
- * name and OPS_TOKEN; and the JWT that a proxy adds. Tokens and JWTs are too long to guess. So each is verified, even
- * after many wrong attempts from the same address.
+ * name and OPS_TOKEN; and the JWT that a proxy adds. Tokens and JWTs are too long to guess. So even after many wrong
+ * attempts from an address, the next one is verified.
  * @throws AppError `missing_password`, `wrong_password`, `invalid_token`, `missing_role`, `unavailable`; `rate_limited`
  * instead of a 401 after too many failed sign-ins from the address.
  */
@@ -50,7 +50,7 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
 }
 
 const BASIC = 'Basic realm="Operators", charset="UTF-8"';
-/** Prevents browsers from asking for a password, because the proxy signs people in. */
+/** With this challenge, browsers do not ask for a password. The proxy signs people in. */
 const BEARER = 'Bearer error="invalid_token"';
 
 /** Answers 401, so that browsers forget the stored password. */

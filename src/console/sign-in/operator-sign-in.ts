@@ -20,7 +20,8 @@ const NAME_MAX = 100;
 /** How long a process remembers whether named operators exist. Milliseconds. */
 const KNOWN_MS = 1_000;
 /**
- * Maximum number of tokens in one query, and of tokens that wait for a query. A process accepts as many connections.
+ * Maximum number of tokens in one query, and of tokens that wait for a query. The second equals the number of
+ * connections that a process accepts.
  */
 const TOKENS = { batchMax: 256, waitingMax: 10_000 };
 
@@ -48,7 +49,7 @@ export class OperatorSignIn {
   readonly #reportToken: ReportToken;
   /**
    * Tokens are not cached, so a revoked token stops working at once. One query runs at a time, so made-up tokens use at
-   * most one connection. Addresses take turns.
+   * most one database connection. The batches take tokens of each address in turn.
    */
   readonly #named: Batcher<{ hash: string; address: string | undefined }, NamedOperator | null>;
   #known = { areThere: false, until: Number.NEGATIVE_INFINITY };
@@ -68,10 +69,7 @@ export class OperatorSignIn {
     this.#named = new Batcher(find, { ...TOKENS, ownerOf: ({ address }) => networkOf(address) });
   }
 
-  /**
-   * Whether there is any way to sign in. Detects new named operators within a second.
-   * @throws AppError `unavailable` if the answer depends on Postgres, and Postgres does not respond.
-   */
+  /** Whether there is any way to sign in. Learns of new named operators within a second. */
   async isOpen(): Promise<boolean> {
     if (this.#ops.isOff) return false;
     if (this.#sharedDigest !== null || this.#tokens !== null) return true;

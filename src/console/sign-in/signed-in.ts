@@ -8,8 +8,8 @@ export interface SignedIn {
   /** The name in audit entries. */
   name: string;
   /**
-   * The subject of the operator's JWT, for audit entries. An issuer may give one name to several people, one after
-   * another.
+   * The subject of the operator's JWT, for audit entries. It distinguishes people to whom the issuer gave the same
+   * name, one after another.
    */
   subject?: string;
   role: OperatorRole;

@@ -85,12 +85,13 @@ function describeOperation(
     // Only requirements with OAuth schemes may name scopes.
     security: endpoint.security.map((scheme) => Object.fromEntries(Object.keys(scheme).map((name) => [name, []]))),
     ...(scopes.length > 0 && { "x-scopes": scopes }),
-    // Not listed among the responses, because generators would then give each call the type "JSON or text".
+    // Does not list these types among the responses, because client generators would then give each call the type "JSON
+    // or text".
     ...(otherTypes.length > 0 && { "x-other-media-types": otherTypes }),
     requestParams: {
       path: z.object(endpoint.parameters),
       ...(query !== undefined && { query }),
-      // Probes are read by machines and operators, so their responses have only one language.
+      // Machines and operators read probes, so their responses have only one language.
       ...(endpoint.tag !== "Health" && { header: ACCEPT_LANGUAGE }),
     },
     ...(body !== undefined && {
@@ -129,7 +130,7 @@ const simplifySchema: CreateDocumentOptions["override"] = ({ jsonSchema, zodSche
     for (const keyword of Object.keys(jsonSchema)) delete (jsonSchema as Record<string, unknown>)[keyword];
     Object.assign(jsonSchema, rest, { anyOf: [{ type, enum: values }, { type }] });
   }
-  // A nullable scalar is `type: [string, null]` instead of `anyOf`.
+  // Describes a nullable scalar as `type: [string, null]` instead of `anyOf`.
   const [value] = jsonSchema.anyOf ?? [];
   if (zodSchema._zod.def.type === "nullable" && typeof value?.type === "string" && value.enum === undefined) {
     delete jsonSchema.anyOf;
