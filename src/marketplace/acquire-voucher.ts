@@ -32,8 +32,8 @@ interface Deps {
 }
 
 /**
- * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if a
- * first request would now be refused because of the audience, the window or the availability.
+ * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if the
+ * audience, the window or the stock would now refuse a new request.
  * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`,
  * `voucher_suspended`, `sold_out`, `voucher_busy`, `unavailable`; BatcherFull if the user gets no voucher.
  */
@@ -42,7 +42,8 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
-  // Until the standby has the acquisition of the last voucher, a failover could make that voucher available again.
+  // Confirms the refusal first. The last voucher may have been acquired by a transaction that a failover can undo, and
+  // then be available again.
   if (outcome.kind === "refused" && outcome.code === "sold_out") await awaitConfirmation(ctx, readFrom);
   if (outcome.kind === "refused") throw new AppError(kindOf(outcome.code));
   return answerAfterCommit(() => answerWith(ctx, outcome, readFrom));
@@ -67,7 +68,8 @@ async function answerWith(
 }
 
 /**
- * Waits for the seal of the acquisition's event. After a long wait, or if the queue is full, the event is sealed later.
+ * Waits for the seal of the acquisition's event. If the wait takes too long or the queue is full, the event is sealed
+ * later.
  */
 async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (!ctx.sealQueue.askForPlace({ voucherId })) {
@@ -80,7 +82,7 @@ async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (sealed.kind !== "reply") ctx.log.warn({ voucherId, sealed: sealed.kind }, "an event will be sealed later");
 }
 
-/** The kind of a refusal, which the core or the marketplace declares. */
+/** The declaration of a refusal's code: that of the marketplace or, for a code of the core, the code itself. */
 function kindOf(code: Refused["code"]) {
   return isOwn(code) ? MARKETPLACE_ERRORS[code] : code;
 }

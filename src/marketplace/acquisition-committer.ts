@@ -20,15 +20,15 @@ import {
 } from "./decide-acquisitions.ts";
 
 /**
- * Maximum number of requests in one shared read. If many users compete, the read answers most of them in one turn of
- * the event loop, at 0.1 ms each.
+ * Maximum number of requests in one shared read. Answering a read takes 0.1 ms per request in one turn of the event
+ * loop.
  */
 const READ_MAX = 32;
 /** Maximum number of concurrent shared reads. */
 const READ_CONCURRENCY = 2;
 /**
- * How long a request tries again. It does so while other transactions lock the last vouchers, or while another call of
- * the same user runs. Milliseconds.
+ * How long a request tries again while other transactions have locked the last vouchers, or while another call of the
+ * same user runs. Milliseconds.
  */
 const LOCK_WAIT_MS = 3_000;
 /**
@@ -36,15 +36,14 @@ const LOCK_WAIT_MS = 3_000;
  * hold a row's lock for a few milliseconds. Milliseconds.
  */
 const LOCK_SLICE_MS = 200;
-/** Maximum number of waiting requests in one process. The process accepts as many connections. */
+/** Maximum number of waiting requests in one process. It equals the number of connections that the process accepts. */
 const WAITING_MAX = 10_000;
 
 /**
  * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that
  * cannot get a voucher. A group committer decides the other requests. Its transaction picks only unlocked vouchers:
- * from each batch, as many as are requested. A request that finds only locked vouchers waits together with all others
- * for the same source. It waits for one of these vouchers. Five times a second, it also searches the batches that are
- * then open and have vouchers.
+ * from each batch, as many as are requested. If all vouchers are locked, the requests for one source wait together for
+ * one of them. Five times a second, they search again in all batches that are open and have vouchers.
  */
 export class AcquisitionCommitter {
   readonly #work = new OpenWork();
@@ -56,7 +55,7 @@ export class AcquisitionCommitter {
       batchMax: READ_MAX,
       waitingMax: WAITING_MAX,
       concurrency: READ_CONCURRENCY,
-      // The organization is not known here. The read finds it.
+      // Groups by source, because the organization is known only after the read.
       ownerOf: sourceKey,
       splitOn: mayBeFromOneItem,
     });
@@ -90,8 +89,8 @@ export class AcquisitionCommitter {
 }
 
 /**
- * Decides candidates in one transaction. With `waitMs`, waits for a voucher if all are locked, for at most {@link
- * LOCK_SLICE_MS} per lock. So the candidates may stay undecided long before `waitMs` has passed.
+ * Decides candidates in one transaction. With `waitMs`, waits for a voucher if all are locked, at most {@link
+ * LOCK_SLICE_MS} for one lock. After that, the candidates are undecided, even if `waitMs` has not passed.
  */
 async function commitAcquisitions(
   deps: DecideDeps & { pool: pg.Pool },
@@ -115,15 +114,15 @@ async function commitAcquisitions(
         const decided = await decide(picked);
         const isFound = [...picked.values()].some((ids) => ids.length > 0);
         if (waitMs === null || isFound || decided.result.some((outcome) => outcome !== "locked")) return decided;
-        // The decision has also found which batches have vouchers now.
+        // The candidates now list the batches that have vouchers, because `decide` has updated them.
         const freed = await waitForVoucher(tx, candidates);
         return freed === null ? decided : decide(freed);
       },
     );
   try {
     return await commit(false).catch((error) => {
-      // A picked voucher already has an event with the next sequence. It is damaged, so damaged vouchers must be found
-      // and left out.
+      // A picked voucher is damaged: its chain already has an event with the next sequence. Repeats the transaction
+      // with a search for damaged vouchers, which it leaves out.
       if (violates(error, "voucher_events_pkey")) return commit(true);
       throw error;
     });
@@ -142,7 +141,10 @@ interface Round {
   batchIndex: number;
 }
 
-/** For each candidate's batch at `batchIndex`, locks unlocked vouchers. Sends one statement per batch, all together. */
+/**
+ * For each candidate's batch at `batchIndex`, picks and locks vouchers that are not locked. Sends one statement per
+ * batch, all at once.
+ */
 async function pickRound(
   tx: Transaction,
   picked: Picked,

@@ -18,7 +18,9 @@ interface Contract {
   endsAt: Date | null;
 }
 
-/** A caller's relations to a brand. They decide whether its referrer-only batches are open to the caller. */
+/**
+ * A caller's relations to a brand. They decide whether the caller may acquire vouchers of its `ReferrerOnly` batches.
+ */
 export interface Eligibility {
   /** Whether the caller is a member with role `owner` of the brand's organization. */
   isOwner: boolean;

@@ -55,8 +55,8 @@ export interface Candidate {
   request: AcquisitionRequest;
   key: AcquisitionKey;
   /**
-   * The batches to pick from, in this order: the batches that were open to the request and had vouchers at the last
-   * read of its source. A decision that leaves the request undecided also reads its source.
+   * The batches to pick from, in this order: the batches that were open to the request and had vouchers when its source
+   * was last read. A decision that leaves the request undecided updates them.
    */
   batchIds: readonly string[];
 }
@@ -73,8 +73,8 @@ interface PickedState {
   /** Locked vouchers by batch, in order of serials, except damaged, suspended and reserved ones. */
   free: Map<string, LockedVoucher[]>;
   /**
-   * Ids of locked vouchers whose chains accept no further event. They are made unavailable, so that they block no other
-   * acquisition.
+   * Ids of locked vouchers whose chains accept no further event. They are made unavailable, so that later acquisitions
+   * do not pick them.
    */
   damaged: readonly string[];
 }
@@ -89,8 +89,8 @@ export async function answerFromRead(
   pool: pg.Pool,
   requests: readonly AcquisitionRequest[],
 ): Promise<(AcquisitionOutcome | Candidate)[]> {
-  // Reads sources before acquirers. If this user's own acquisition takes the last voucher between the two statements,
-  // the second statement finds that acquisition.
+  // Reads sources before acquirers. If this user's own other call takes the last voucher between the two statements,
+  // the second statement finds the acquisition, so the request is a repeat and not sold out.
   const sources = await readDistinctSources(pool, requests, []);
   const keyed = requests.flatMap((request) => {
     const source = sources.get(sourceKey(request)) as Source;
@@ -127,8 +127,8 @@ const NOT_FOUND = {
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
 /**
- * The refusal if no open batch can give a voucher to the request. Its reason depends on whether some batches have
- * suspended vouchers or all are empty.
+ * The refusal of a request if its open batches can give no voucher: `voucher_suspended` if some have suspended
+ * vouchers, otherwise `sold_out`.
  */
 function refuseWithoutVoucher({ offers }: Source, open: readonly OpenBatch[]): Refused {
   const held = new Set(offers.flatMap(({ batchId, supply }) => (supply === "held" ? [batchId] : [])));
@@ -176,7 +176,7 @@ export async function readPickedState(
   const [locked, damaged, sources, acquirers] = await Promise.all([
     ids.length === 0 ? null : readLockedVouchers(tx, ids),
     checksChains ? findDamaged(tx, ids) : ([] as string[]),
-    // Reads sources before acquirers, like the shared read.
+    // Reads sources before acquirers, for the reason given in `answerFromRead`.
     readDistinctSources(tx, requests, isShort ? ids : null),
     readAcquirers(
       tx,
@@ -199,9 +199,8 @@ export async function readPickedState(
 }
 
 /**
- * Decides candidates one after another, on the state in memory. Writes all their acquisitions together. For a
- * candidate that stays undecided, sets `batchIds` to the batches that have vouchers now: they may differ from those
- * that were read before.
+ * Decides candidates one after another, on the state in memory. Writes all their acquisitions together. For a candidate
+ * that stays undecided, sets `batchIds` to the batches that have vouchers now.
  */
 export function decideAcquisitions(
   deps: DecideDeps,

@@ -21,8 +21,8 @@ import { listing } from "./routes/listing.ts";
 import { listings } from "./routes/listings.ts";
 
 /**
- * Maximum number of listings whose stock is counted, newest first, with up to 1 000 vouchers each. At most 100 000
- * index entries are read.
+ * Maximum number of listings whose stock is counted, newest first, and maximum count of each. Together they limit the
+ * count to 100 000 index entries.
  */
 const LISTINGS_MAX = 100;
 const LEFT_MAX = 1_000;
@@ -34,7 +34,8 @@ const backlog: WingBacklog<Awaited<ReturnType<typeof countStock>>> = {
   measure: (pool) => countStock(pool, { listingsMax: LISTINGS_MAX, leftMax: LEFT_MAX }),
   record(metrics, stock) {
     const { stockLeft } = MARKETPLACE_METRICS.of(metrics);
-    // Adds up per label, because a brand can have several listings, and the label `other` stands for several brands.
+    // Adds the stock per label, because a brand can have several listings, and the label `other` stands for several
+    // brands.
     for (const { brand, left } of stock) stockLeft.with(brand).inc(left);
   },
 };
@@ -46,7 +47,7 @@ const listingsPage: PublicPage<DepsOf<typeof renderListings>> = {
 
 const linkPage: PublicPage<DepsOf<typeof renderLink>> = {
   path: "/r/:code",
-  // Links are shared between people. Programs that preview a link accept any format.
+  // People share links, and programs that preview a link accept any format. So the page is the default.
   usual: "html",
   render: (deps, visitor, { params }, locale) => renderLink(deps, visitor, params.code, locale),
 };

@@ -8,7 +8,7 @@ import { countAvailable } from "./db/listings.ts";
 const BATCH_MAX = 16;
 /** Maximum number of waiting counts in one process. */
 const WAITING_MAX = 10_000;
-/** When a count of this age is read, it is still shown, but the batch is counted again. Milliseconds. */
+/** When a page reads a count of this age, it shows the count, and the batch is counted again. Milliseconds. */
 const RECOUNT_AFTER_MS = 10_000;
 /** Maximum age of a count that is shown. Milliseconds. */
 const AGE_MAX_MS = 20_000;
@@ -20,7 +20,10 @@ interface Kept {
   countedAt: number;
 }
 
-/** Other visitors may join a waiting count only if its visitor has at most this many counts. A page needs as many. */
+/**
+ * Maximum number of waiting counts of a visitor that other visitors may join. It is the number that one page needs. A
+ * visitor with more counts may have to wait for long.
+ */
 const SHARED_MAX = 100;
 
 /** The count of a batch for a visitor. */
@@ -31,12 +34,12 @@ interface Wanted {
 
 /**
  * The number of vouchers that can be bought, for each listed batch. A batch is counted at most once in ten seconds,
- * even if pages are read more often. One connection counts for all visitors, who take turns.
+ * even if pages are read more often. All visitors share one database connection, on which they take turns.
  */
 export class KeptCounts {
   /** The oldest count first. */
   readonly #kept = new Map<string, Kept>();
-  /** For each batch: the waiting count, and the visitor in whose turn it will be made. */
+  /** For each batch: the waiting count, and the visitor who has asked for it, in whose turn it is made. */
   readonly #waiting = new Map<string, { visitor: string; counted: Promise<number> }>();
   /** The number of waiting counts, by visitor. */
   readonly #waitingOf = new Map<string, number>();
@@ -55,7 +58,7 @@ export class KeptCounts {
     const kept = this.#kept.get(batchId);
     const age = ageMs(kept);
     if (kept === undefined || age > AGE_MAX_MS) return this.#countSoon({ batchId, visitor });
-    // The page does not wait for the new count. If that count fails, a later page counts again, or waits for a count.
+    // The page does not wait for the new count. If the count fails, a later page counts again.
     if (age > RECOUNT_AFTER_MS) this.#countSoon({ batchId, visitor }).catch(() => undefined);
     return kept.available;
   }
@@ -64,7 +67,10 @@ export class KeptCounts {
     return this.#batcher.close();
   }
 
-  /** Joins a count that already waits, unless its visitor has so many counts that its turn may come much later. */
+  /**
+   * Joins a count of the batch that already waits. If its visitor has so many waiting counts that the turn may come
+   * much later, adds an own count.
+   */
   #countSoon(wanted: Wanted): Promise<number> {
     const { batchId, visitor } = wanted;
     const first = this.#waiting.get(batchId);
@@ -86,7 +92,7 @@ export class KeptCounts {
     return this.#waitingOf.get(visitor) ?? 0;
   }
 
-  /** Counts the batches, except those that were counted in another visitor's turn meanwhile. */
+  /** Counts the batches. Uses the results of those that were counted in another visitor's turn meanwhile. */
   async #count(pool: pg.Pool, wanted: Wanted[]): Promise<number[]> {
     const counts = new Map<string, number>();
     for (const { batchId } of wanted) {

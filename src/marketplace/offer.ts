@@ -7,7 +7,7 @@ export interface Offer {
   audience: Audience;
   validUntil: Date;
   suspended: boolean;
-  /** Null if the batch has no window of this kind. */
+  /** The window of this kind. Null if the batch has none. */
   window: Window | null;
 }
 
@@ -24,8 +24,8 @@ export interface OpenBatch {
 type OfferDecision = { kind: "open"; batches: OpenBatch[] } | { kind: "refused"; code: OfferRefusal };
 
 /**
- * Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, and only while the vouchers of
- * the batch are valid.
+ * Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, but only while the batch's
+ * vouchers are valid.
  */
 export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean {
   if (window === null || validUntil <= now) return false;

@@ -55,7 +55,7 @@ export async function viewLink(
   });
 }
 
-/** The same as JSON, for programs. @throws the errors of {@link viewLink}. */
+/** What {@link viewLink} returns, as JSON for programs. @throws the errors of {@link viewLink}. */
 export async function describeLink(
   ctx: Parameters<typeof viewLink>[0] & { keptCounts: KeptCounts; config: { baseUrl: string } },
   visitor: Requester<"visitor">,
@@ -64,7 +64,7 @@ export async function describeLink(
   const { product, state, validUntil, batchIds, sandbox } = await viewLink(ctx, visitor, linkCode);
   const counted = batchIds.slice(0, BATCHES_COUNTED_MAX);
   const counts = await Promise.all(counted.map((batchId) => ctx.keptCounts.read(batchId, visitor)));
-  // Each of these batches has at least one voucher, even if its older count is 0.
+  // Each of these batches has at least one voucher now, even if its count of up to 20 seconds ago is 0.
   const available = counts.reduce((sum, count) => sum + Math.max(1, count), 0);
   return pickFields(linkResponse, {
     ...product,

@@ -20,8 +20,8 @@ interface Deps {
 }
 
 /**
- * A page of listings that are still valid. Only a sandbox's members and referrers see its listings. Whether a listing
- * is sold out is read now. The number of available vouchers was counted at most 20 seconds ago.
+ * A page of listings that are still valid. Only a sandbox's members and referrers see its listings. Reads now whether a
+ * listing is sold out. The number of available vouchers may be up to 20 seconds old.
  * @throws AppError `overloaded`.
  */
 export async function viewListings(

@@ -23,8 +23,10 @@ export async function readAnchor(file: string, keys: readonly VerifierKey[] | nu
 
 /**
  * Replaces an anchor's file, unless the file has a larger checkpoint. When this returns, the new file survives a power
- * failure. Processes that share the file write it one after another, so its checkpoint never becomes smaller.
- * @throws FileLocked; Error when the file has another tree of the same size, which proves that both trees were signed.
+ * failure. A lock makes processes that share the file write it one after another, so its checkpoint never becomes
+ * smaller.
+ * @throws FileLocked; Error when the file has another tree of the same size, which proves that two different trees were
+ * signed.
  */
 export async function writeAnchor(file: string, note: string, keys: readonly VerifierKey[]): Promise<void> {
   const unlock = await lockFile(file, LOCK_WAIT_MS);

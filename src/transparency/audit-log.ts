@@ -27,7 +27,7 @@ interface TlogAudit extends Problems {
   waiting: number;
   /** Events without a payload that later events list as erased. Their hashes are compared like all others. */
   erased: number;
-  /** Leaves without an event. They were recovered after this database had lost their events. */
+  /** Leaves without an event: a recovery restored them after this database had lost their events. */
   lost: number;
   /** Leaves that mark the end of a retired log. Each is the hash of that log's last checkpoint. */
   retirements: number;
@@ -45,7 +45,7 @@ interface KnownHead {
   root: Uint8Array | null;
 }
 
-/** Returns an audit without findings, and an empty list of heads. */
+/** Returns an audit that has found nothing yet, and an empty list of heads. */
 function begin() {
   const inside = { leaves: 0, events: 0, waiting: 0, erased: 0, lost: 0, retirements: 0 };
   const outside = { anchors: 0, witnesses: 0, silentWitnesses: 0 };
@@ -56,7 +56,7 @@ function begin() {
 
 /**
  * Begins an audit. Reads the anchors, and sends the served checkpoint to the witnesses again. Needs no signing key.
- * Call it before the audit takes its snapshot, because the snapshot must contain the tree heads that it returns.
+ * Call it before the audit takes its snapshot: the snapshot's tree must contain all heads that this function returns.
  * @param ownPolicy null to use the policy that the database serves.
  */
 export async function askOutside(
@@ -92,7 +92,7 @@ export async function askOutside(
   for (const { key, url } of policy.witnesses) {
     if (url === null) continue;
     const answer = await askWitness({ key, url }, published.note, published.size, prove).catch(
-      // The stored tiles yield no proof.
+      // The stored tiles give no proof of consistency, so the witness's tree counts as a contradiction.
       ({ message }: Error) => ({ kind: "contradicts", reason: message }) as const,
     );
     if (answer.kind === "failed") audit.silentWitnesses += 1;
@@ -137,7 +137,7 @@ export async function auditTlog(
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
   const findOther = findIn(otherRuns);
-  /** Reports the leaves from `start` to `end`, exclusive. They belong to no event and have no other meaning. */
+  /** Reports the leaves from `start` to `end` (exclusive) if nothing explains why they belong to no event. */
   const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };
@@ -195,18 +195,18 @@ function isLeaf({ start, data }: Leaves, leaf: number, hash: Buffer): boolean {
   return hash.compare(data, from, from + HASH_BYTES) === 0;
 }
 
-/** Whether an event without a leaf is in no waiting batch, or in a waiting batch that contains the event's hash. */
+/** Whether an event without a leaf waits unchanged: it is in no batch yet, or its batch contains its hash. */
 const waitsUnchanged = ({ hasSlot, waitingHash, recordHash }: LoggedHash) =>
   !hasSlot || waitingHash?.equals(recordHash);
 
-/** Consecutive leaves that are no events. */
+/** Consecutive leaves without an event of this database, and why they have none. */
 interface OtherRun {
   firstIndex: number;
   leaves: number;
   meaning: string;
 }
 
-/** The ranges of leaves that are no events, in order. */
+/** The ranges of leaves without an event, in order. */
 function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: readonly TlogRetirement[]): OtherRun[] {
   return [
     ...lost.map((run) => ({ ...run, meaning: "is noted as lost" })),
@@ -215,8 +215,8 @@ function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: 
 }
 
 /**
- * Returns a function for leaves that are no events. It returns a leaf's meaning, or null if there is none. Call it with
- * ascending leaves.
+ * Returns a function that returns why a leaf has no event, or null if nothing explains it. Call it with ascending
+ * leaves.
  */
 function findIn(otherRuns: readonly OtherRun[]): (leaf: number) => string | null {
   let runAt = 0;
@@ -247,7 +247,7 @@ async function* recomputeTree(
   for (let start = 0; start < size; start += CHUNK_BUNDLES * TILE_WIDTH) {
     const end = Math.min(start + CHUNK_BUNDLES * TILE_WIDTH, size);
     const data = await readLeaves(tx, { start, end }, report);
-    // Stops at the size of each known tree head, because its root is compared at that size.
+    // Stops at the size of each known tree head, to compare the roots at that size.
     const ends = heads.map((head) => head.size).filter((at) => at > start && at < end);
     for (const cut of [...new Set([...ends, end])].sort((one, other) => one - other)) {
       appender.append(data.subarray((appender.size - start) * HASH_BYTES, (cut - start) * HASH_BYTES));
@@ -264,7 +264,7 @@ async function* recomputeTree(
   if (tree !== null && !isEqual(appender.root(), tree.root)) report("the tree's stored root is not that of its leaves");
 }
 
-/** The data of leaves. `start` is the first leaf of a bundle. A missing bundle is replaced by zeros. */
+/** The data of leaves. `start` must be the first leaf of a bundle. Reports a missing bundle and uses zeros for it. */
 async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: AddProblem): Promise<Buffer> {
   const data = Buffer.alloc((end - start) * HASH_BYTES);
   const ids: TileId[] = [];

@@ -22,8 +22,8 @@ interface ServedAuditOptions extends TreeAuditOptions {
 }
 
 /**
- * Audits a served log from outside, without a database. Checks the tree. Checks that the public events of the given
- * vouchers are linked, and that their hashes are those of the leaves that they name. Cannot tell whether any other leaf
+ * Audits a served log from outside, without a database. Checks the tree, the links between the public events of the
+ * given vouchers, and that the leaves that these events name have their hashes. Cannot tell whether any other leaf
  * belongs to an event.
  * @throws NotAccepted when the checkpoint does not meet the policy, or when leaves are missing.
  */
@@ -68,7 +68,7 @@ async function readNamedLeaves(
         audit.events += 1;
       }
     }
-    // A page without new events ends the audit of this voucher. Otherwise a server could repeat it for ever.
+    // Ends when a page has no new events, because a server could repeat the same page for ever.
     hasMore = chain.hasMore && previous.sequence > after;
   }
 }

@@ -24,7 +24,7 @@ export const tlogVariables = wingVariables("transparency", {
     .meta({ title: "LOG_ANCHOR" }),
   /** The file with the policy. Null requires no witness. */
   policyFile: orNull(z.string()).meta({ title: "LOG_POLICY" }),
-  /** The maximum is half of the time after which sealed events without a checkpoint are a fault. */
+  /** The upper limit is half of the time after which sealed events without a checkpoint count as a fault. */
   intervalMs: integer(100, 30_000).default(1_000).meta({ title: "LOG_INTERVAL_MS" }),
 });
 

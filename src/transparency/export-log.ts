@@ -31,7 +31,7 @@ export async function exportTlog(db: Queryable, directory: string, served?: Serv
       if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(hashes));
     }
   }
-  // Written last, so that a directory with a checkpoint contains all files.
+  // The checkpoint is written last, so that a directory with a checkpoint contains all files.
   await writeInto(directory, "checkpoint", note);
   return size;
 }

@@ -9,7 +9,7 @@ import { initTlog } from "./init-log.ts";
 import { readTlogSettings } from "./log-settings.ts";
 
 /**
- * Creates the signing key of the embedded servers' log if its file is missing. The log's name is derived from
+ * Creates the file with the signing key of the embedded servers' log if it is missing. The log's name is derived from
  * `baseUrl`.
  */
 async function useLocalTlog(directory: string, baseUrl: string) {

@@ -18,8 +18,8 @@ interface TlogInit {
 
 /**
  * Begins the log of a database with an empty tree, and writes the first anchors. If the database already has a log,
- * reads its leaves and writes missing anchors from the stored tree. This requires `acceptAnchor`, because only a person
- * can confirm that no larger tree was ever signed.
+ * reads its leaves and writes missing anchors from the stored tree. The missing anchors require `acceptAnchor`, because
+ * only a person can confirm that no larger tree was ever signed.
  * @throws AppError `invalid_request` when the database has a log of another name, when an anchor has more leaves than
  * the database, or when an anchor of an existing log is missing and `acceptAnchor` is false.
  */
@@ -53,7 +53,7 @@ export async function initTlog(ctx: AuditContext, settings: TlogSettings, accept
   );
 }
 
-/** Writes each missing anchor from the stored tree, after reading the tree's leaves. Returns the new files. */
+/** Reads the leaves of the stored tree and verifies them, then writes the missing anchors. Returns the new files. */
 export async function writeMissingAnchors(db: Queryable, tree: TreeHead, settings: TlogSettings): Promise<string[]> {
   const { origin, keys, anchors } = settings;
   const known = await readAnchors(settings);

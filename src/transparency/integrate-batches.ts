@@ -9,11 +9,11 @@ import { appendInTurns, followTree, TlogRefused } from "./tree-proofs.ts";
 
 interface Integrated {
   /**
-   * The head of the tree, which this process has verified starting from a signed head. It may be signed after the
-   * transaction is committed.
+   * The head of the tree. This process has verified the tree from a signed head on. It may sign the head after the
+   * commit.
    */
   head: TreeHead;
-  /** The start time of the database server. It identifies the server. */
+  /** The start time of the database server, which identifies this run of the server. */
   server: string;
   /** The served checkpoint and its age. The log's signature of the checkpoint was checked. */
   published: (Published & { ageMs: number }) | null;
@@ -39,8 +39,8 @@ export function integrateBatches(
   return inTransaction(pool, async (tx) => {
     const [tree, batches] = await Promise.all([
       lockTlogTree(tx),
-      // Sent together with the lock, which saves a round trip. The result is not used if another transaction has locked
-      // the tree.
+      // Sends this read together with the lock, to save a round trip. Its result is unused if another transaction has
+      // locked the tree.
       selectWaitingBatches(tx),
     ]);
     if (tree === null) return null;

@@ -20,11 +20,11 @@ const tlogReport = z.object({
   /** The anchor files, each with the number of leaves in its checkpoint. Null if the file is missing. */
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
   /**
-   * Number of witnesses that contradicted the log in the last request, without a proof, while the others met the
-   * quorum.
+   * Number of witnesses that contradicted the log in the last request without giving a proof, although the other
+   * witnesses met the quorum.
    */
   claims: z.number(),
-  /** Number of waiting batches that never get a position, because the sequence has not drawn their ids. */
+  /** Number of waiting batches that never get a position, because the sequence did not assign their ids. */
   setAside: z.number(),
   /**
    * The reason if the pass stopped before it served a checkpoint, for example because an anchor contradicts the

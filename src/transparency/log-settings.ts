@@ -6,10 +6,7 @@ import { UnusableFile } from "../platform/config.ts";
 import type { VariableValues } from "../platform/environment.ts";
 import type { tlogVariables } from "./declared.ts";
 
-/**
- * The settings with which a process signs and publishes the log. Only workers of the queue `log` and commands have
- * them.
- */
+/** The settings for signing and publishing the log. Only workers of the queue `log` and commands have them. */
 export interface TlogSettings {
   /** The log's name. */
   origin: string;
@@ -29,7 +26,7 @@ export class TlogSettingsError extends UnusableFile {}
 
 /**
  * Reads the key file and the policy.
- * @throws TlogSettingsError without an anchor, when other users can read the key file, or when a file is unusable.
+ * @throws TlogSettingsError when no anchor is set, when other users can read the key file, or when a file is unusable.
  */
 export async function readTlogSettings(
   config: VariableValues<typeof tlogVariables.table> & { keyFile: string },

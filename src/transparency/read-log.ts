@@ -29,7 +29,7 @@ export async function findCheckpoint(db: Queryable): Promise<{ origin: string; s
 
 /**
  * Reads the bytes of a tile or bundle by its path under the log's URL. Serves only hashes that the served checkpoint
- * covers. So the requested width may be smaller than the tile's width in that tree, but not larger.
+ * covers: at most as many as the tile has in the checkpoint's tree.
  * @throws AppError `not_found`, `overloaded`.
  */
 export function readTile(ctx: Deps, visitor: Visitor, path: string): Promise<Uint8Array> {

@@ -18,8 +18,8 @@ import { proveInclusion } from "./tree-proofs.ts";
 
 type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organization"> };
 
-// Every response about an event first needs a confirmation of the event. Even `not_logged_yet` says that the event has
-// happened. The log itself places and signs only confirmed events.
+// Before any response about an event, the standbys must confirm the event. Even the error `not_logged_yet` tells that
+// the event has happened. The log itself contains only confirmed events.
 
 /** The refusals of {@link readRedemptionReceipt}. */
 export const REDEMPTION_RECEIPT_ERRORS = [
@@ -40,8 +40,8 @@ export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, ex
 }
 
 /**
- * Reads a receipt for `voucherctl`, which may read any organization, or for the portal, which passes its caller's own.
- * Does not confirm the receipt, and sets no limit on concurrent reads.
+ * Reads a receipt for `voucherctl`, which may read any organization, or for the portal, which passes its caller's
+ * organization. Does not confirm the receipt, and sets no limit on concurrent reads.
  * @throws AppError `redemption_not_found`, `not_logged_yet`, `payload_erased`.
  */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {

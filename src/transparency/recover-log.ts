@@ -34,13 +34,13 @@ interface LeafRun {
 }
 
 interface Recovered {
-  /** The first of the leaves that this database did not have. */
+  /** The index of the first leaf that this database lacked. */
   firstIndex: number;
   /** The number of leaves that were appended from the copy. */
   leaves: number;
   /** The appended leaves of events that this database has lost. */
   lost: LeafRun[];
-  /** The number of leaves that only this database had. They have new positions now. */
+  /** The number of leaves that only this database had. They now follow at new positions. */
   added: number;
   /** The number of leaves of the largest known checkpoint that are missing in the copy. */
   missing: number;
@@ -48,13 +48,13 @@ interface Recovered {
 
 /**
  * Appends the leaves that this database lacks from a copy of the log. Ends at the copy's checkpoint, or at the largest
- * checkpoint of an anchor if the copy has none. If an anchor knows a larger checkpoint, another copy may have more
- * leaves: then nothing but the copy's leaves is appended. Otherwise, the sealed events of this database that the copy
- * lacks follow as new leaves.
+ * checkpoint of an anchor if the copy has none. If an anchor has a larger checkpoint, another copy may have more
+ * leaves, so only the copy's leaves are appended. Otherwise, sealed events that are only in this database follow as new
+ * leaves.
  *
  * A leaf whose event is not in this database is recorded as lost. The log states the number of lost leaves, and
- * receipts prove their content. Once no leaf is missing, processes accept this server again. They had refused it for a
- * missing mark.
+ * receipts prove their content. Processes refuse a server that has lost data. Once no leaf is missing, they accept this
+ * one again.
  * @throws AppError `invalid_request` when there is nothing to recover, or when the copy does not lead to the
  * checkpoints' roots.
  */
@@ -78,7 +78,7 @@ export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, sou
         `The copy at ${source.from} does not continue this database's log to the checkpoint's root.`,
       );
     }
-    // The appended leaves that have no event of this database yet: their indexes, by the leaf's data.
+    // For each appended leaf that is not yet matched to an event of this database: its index, by the leaf's data.
     const unclaimed = new Map<string, number>();
     for (let at = 0; at < copied.length; at += HASH_BYTES) {
       unclaimed.set(keyOf(copied, at), tree.size + at / HASH_BYTES);
@@ -121,8 +121,8 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
 }
 
 /**
- * Reads the copy's checkpoint, which is null unless the log's keys have signed it, and all known checkpoints, including
- * those of the anchors, largest first.
+ * Reads the copy's checkpoint (null if the log's keys have not signed it), and all known checkpoints including those of
+ * the anchors, largest first.
  */
 async function readCheckpoints(
   { anchors, keys, origin }: TlogSettings,
@@ -148,10 +148,10 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
 }
 
 /**
- * Gives each leaf of the waiting batches its position in the copy and removes it from `unclaimed`. A leaf that the copy
- * lacks gets a new position at the end of the tree. Proceeds in the order of the batches, so that the leaves of each
- * chain stay in order.
- * @param onlyCopied whether leaves that the copy lacks keep waiting.
+ * Gives each leaf of the waiting batches its position in the copy and removes it from `unclaimed`. A leaf that is
+ * missing in the copy gets a new position at the end of the tree. Keeps the order of the batches, and so the order of
+ * each chain's leaves.
+ * @param onlyCopied whether leaves that are missing in the copy keep waiting.
  * @returns the number of leaves that got new positions.
  */
 async function placeWaiting(

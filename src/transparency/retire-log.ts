@@ -37,8 +37,8 @@ interface RetiredLog {
   origin: string;
   nextOrigin: string;
   /**
-   * The number of leaves that the next log takes over. In the next log, the leaf with this index is the SHA-256 of the
-   * retired log's last checkpoint.
+   * The number of leaves that the next log takes over. Its next leaf, with this index, is the SHA-256 of the retired
+   * log's last checkpoint.
    */
   size: number;
   /** The number of leaves in the last checkpoint that the retired log signed. */
@@ -80,7 +80,7 @@ export async function retireTlog(
   const { servedNote, policy } = plan;
   await assertExportable(directory, policy);
   const served = { size: parseCheckpoint(servedNote)?.size ?? 0, note: servedNote, policy };
-  // Exports before any change in the database, so that a full disk changes nothing.
+  // Exports before it changes the database, so that a full disk leaves the database unchanged.
   const exported = await exportTlog(pool, directory, served);
   if (existing === null) {
     await withAuditEntry(
@@ -163,8 +163,8 @@ async function planRetirement(
     });
   }
   const { policy, note: servedNote } = published;
-  // The next log's keys also sign the largest checkpoint. If several checkpoints have this size, the one with the most
-  // signatures counts as the last.
+  // The next log's keys also sign the largest checkpoint. Of several checkpoints with this size, uses the one with the
+  // most signatures.
   const added = parseNote(await signNote(settings.keys, last.note.text))?.signatures ?? [];
   const lines = new Set([...last.note.signatures, ...added].map(({ line }) => `${line}\n`));
   const lastNote = `${last.note.text}\n${[...lines].join("")}`;
@@ -177,7 +177,7 @@ async function assertExportable(directory: string, policy: string): Promise<void
     if (error.code === "ENOENT") return [];
     throw new TlogRefused(`${directory} cannot be used: ${error.message}.`);
   });
-  // Whether it is an export that was stopped in its first file.
+  // Whether all files are unfinished, as after an export that stopped in its first file.
   const isBegun = names.every(isUnfinished);
   const exportedPolicy = (await readIfThere(join(directory, "policy")))?.toString();
   if (!isBegun && (exportedPolicy === undefined || !policy.startsWith(exportedPolicy))) {

@@ -13,11 +13,14 @@ import type { TlogSettings } from "./log-settings.ts";
 import { signStatements } from "./sign-statements.ts";
 import { EMPTY_TREE, proveConsistency, TlogRefused } from "./tree-proofs.ts";
 
-/** Maximum time of one pass for giving batches their positions, before it publishes a checkpoint. Milliseconds. */
+/**
+ * Maximum time in which one pass gives batches their positions. After it, the pass publishes a checkpoint.
+ * Milliseconds.
+ */
 const INTEGRATE_MAX_MS = 2_000;
 /** An unchanged tree is published again after this time, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
-/** Maximum number of batches set aside that one pass reports by id. */
+/** Maximum number of ids of batches set aside that one pass reports. */
 const SET_ASIDE_MAX = 10;
 
 /** The dependencies of the sequencer. */
@@ -74,7 +77,7 @@ export class Sequencer {
       }
       if (last !== null) {
         await this.#publish(last, report);
-        // Comes after the checks above, so that no statement of a database that contradicts the log is signed.
+        // Signs only after the checks above, so that no statement of a database that contradicts the log is signed.
         await signStatements(pool, tlogSettings.keys);
       } else if (isRemembered && (await findTlogTree(pool)) === null) {
         throw new TlogRefused("The database has no log, but an anchor has one.");
@@ -101,7 +104,7 @@ export class Sequencer {
   /** Reads what the log has signed, from the anchors and this process's memory. @throws TlogRefused */
   async #readSigned(): Promise<TreeHead[]> {
     const { anchors, keys } = this.#ctx.tlogSettings;
-    // Reads the anchors before the tree, because another process may advance both meanwhile.
+    // Reads the anchors first, because another process may advance the tree and then the anchors meanwhile.
     const found = await Promise.all(anchors.map((file) => readAnchor(file, keys))).catch((error: Error) => {
       throw new TlogRefused(error.message, "anchor");
     });
@@ -110,9 +113,9 @@ export class Sequencer {
   }
 
   /**
-   * Compares the tree with what the witnesses have cosigned. Sends them the served checkpoint again, so nothing new is
-   * signed. Before the first checkpoint, sends the checkpoint of the empty tree. The witnesses that do not respond must
-   * be too few for a quorum, because a quorum could have cosigned a tree that this database has lost.
+   * Compares the tree with what the witnesses have cosigned. Sends the served checkpoint to them again, or before the
+   * first checkpoint that of the empty tree. So nothing new is signed. Fails if the silent witnesses could form a
+   * quorum, because they could have cosigned a tree that this database has lost.
    * @param isRemembered whether an anchor or this process knows what the log has signed. If not, a witness must know
    * it.
    * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger tree, or when too few witnesses
@@ -131,8 +134,7 @@ export class Sequencer {
         "witnesses",
       );
     }
-    // Before the first checkpoint, a witness counts as knowing the log only if it has cosigned a tree larger than the
-    // empty tree.
+    // Before the first checkpoint, a witness knows the log only if it has cosigned a tree that is not empty.
     const knowing = asked.filter(
       ({ answer: { kind } }) => kind === "ahead" || (served !== null && kind === "cosigned"),
     );
@@ -166,7 +168,7 @@ export class Sequencer {
       })),
     );
     const size = parseCheckpoint(note)?.size ?? 0;
-    // Read now, because another process may have published since the pass began.
+    // Reads the size again, because another process may have published since the pass began.
     const current = (await findTlogTree(pool))?.size ?? 0;
     const agreeing = asked.filter(({ answer: { kind } }) => kind === "cosigned" || kind === "knowsNothing");
     this.#claims = 0;
@@ -189,9 +191,9 @@ export class Sequencer {
   }
 
   /**
-   * Signs the verified tree, collects cosignatures, writes the anchors and serves the checkpoint. A tree that the
-   * witnesses refuse never gets into an anchor, and each checkpoint is in an anchor before it is served. If the served
-   * checkpoint is recent and has the same size and policy, only writes missing anchors.
+   * Signs the verified tree, collects cosignatures, writes the anchors and serves the checkpoint. Writes anchors only
+   * for trees that the witnesses accept, and serves a checkpoint only when it is in an anchor. If the served checkpoint
+   * is recent and has the same size and policy, only writes missing anchors.
    */
   async #publish({ head, published }: Integrated, report: Pick<TlogReport, "size" | "published" | "cosigned">) {
     const { pool, tlogSettings } = this.#ctx;
@@ -200,7 +202,7 @@ export class Sequencer {
     const isServed = published?.size === head.size && published.policy === policyText;
     const text = formatCheckpoint({ origin, ...head });
     if (isServed && published.ageMs < PUBLISH_AGAIN_MS) return this.#writeAnchors(text, head);
-    // If this fails, the next pass first asks the witnesses what they have cosigned, like a new process.
+    // If publishing fails, the next pass first compares the tree with the witnesses, like a new process.
     const server = this.#comparedWith;
     this.#comparedWith = null;
     const asked = await this.#ask(text);

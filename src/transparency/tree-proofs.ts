@@ -63,7 +63,7 @@ export async function followTree(db: Queryable, tree: TreeHead, heads: readonly 
   while (followed.size < tree.size) {
     const end = Math.min(followed.size - (followed.size % READ_LEAVES) + READ_LEAVES, tree.size);
     await appendInTurns(followed, await readLeaves(db, { start: followed.size, end }));
-    // Discards the tiles that have grown, because they are already stored.
+    // The tiles of the followed leaves are already stored, so they are not returned as new.
     followed.takeGrown();
   }
   if (!isEqual(followed.root(), tree.root)) {

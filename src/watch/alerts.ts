@@ -19,7 +19,7 @@ export interface AlertSending {
 /** Maximum length of a text that Discord accepts. Characters. */
 const DISCORD_MAX = 2_000;
 
-/** The body of a message for a receiver. Google Chat and Discord refuse fields other than their own. */
+/** The body of a message for a receiver. Google Chat and Discord accept only their own fields. */
 export function alertBody(receiver: string, told: Told, url: string): object {
   const body = fieldsOf(told, url);
   const { hostname = "" } = URL.parse(receiver) ?? {};
@@ -29,15 +29,14 @@ export function alertBody(receiver: string, told: Told, url: string): object {
   return body;
 }
 
-/** `text` is for people, and is the only field that Slack and Teams read. */
+/** The fields of a message. `text` is for people. Slack and Teams read no other field. */
 function fieldsOf({ severity, what, subject, since, endedAt }: Told, url: string) {
   const minute = (time: Date) => `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const text =
     endedAt === null
       ? `${severity.toUpperCase()}: ${what} (${subject}), since ${minute(since)}. ${url}`
       : `ENDED: ${what} (${subject}), from ${minute(since)} to ${minute(endedAt)}. ${url}`;
-  // In Slack, angle brackets make links, or notify everyone in the channel. So they are replaced by characters that
-  // look alike.
+  // Replaces angle brackets by characters that look alike, because in Slack they make links or notify a whole channel.
   const shown = text
     .replaceAll("<", "‹")
     .replaceAll(">", "›")

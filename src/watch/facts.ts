@@ -29,7 +29,7 @@ export interface Finding {
   subject: string;
   /** The operator page of the subject, as segments after `/ops`. */
   page?: readonly string[];
-  /** When the fault began. By default, the time of the first search that found it. */
+  /** When the fault began. By default, when a search first found it. */
   since?: Date | null;
   /** The severity, if it differs from the severity of its kind. */
   severity?: Severity;
@@ -63,7 +63,7 @@ export interface WingFaults<Kind extends string = string> {
 export interface Standing {
   /** Why this process cannot use each server, in the words of its readiness. Null for a usable server. */
   problems: { postgres: string | null; redis: string | null };
-  /** Shards whose servers refuse jobs while other shards' servers accept them. */
+  /** Shards whose servers refuse jobs although the servers of other shards accept them. */
   refusing: readonly RefusingShard[];
   canary: CanaryState;
   /** All processes. Null if Postgres does not answer. */
@@ -104,12 +104,12 @@ interface DatabaseFacts {
 /** Maximum number of faults of one kind. */
 export const FAULTS_MAX = 20;
 /**
- * Maximum number of batches whose stock is read, and maximum count of vouchers of each: together at most two million
- * index entries, or some 100 ms. For every open batch, two more entries are read. A batch ends soon if it ends within
- * `soonDays`.
+ * Maximum number of batches whose stock is read, and maximum number of vouchers counted in each. Together they limit a
+ * read to two million index entries, or some 100 ms. Each open batch adds two entries. A batch ends soon if it ends
+ * within `soonDays`.
  */
 export const STOCK = { batchesMax: 100, leftMax: 20_000, soonDays: 7 };
-/** Maximum wait for a part of the facts. Milliseconds. */
+/** Maximum wait for the facts of one server. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
 export async function readStanding(ctx: FactDeps): Promise<Standing> {
@@ -120,7 +120,7 @@ export async function readStanding(ctx: FactDeps): Promise<Standing> {
   return { problems, refusing: probed.shards, canary: ctx.canary.read(), processes };
 }
 
-/** Gathers the facts. A fact is null if its server does not answer. Never rejects. */
+/** Gathers the facts. A fact is null if its server does not answer in time. Never rejects. */
 export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: string | null): Promise<Facts> {
   const { deployment, config, log } = ctx;
   const isUsable = standing.problems.postgres === null;
@@ -150,7 +150,7 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
   };
 }
 
-/** Reads the parts one after the other, because each read uses a connection. */
+/** Reads the facts from Postgres one after the other, because each read uses a connection. */
 async function readDatabase(ctx: GatherDeps): Promise<DatabaseFacts> {
   const ofWings: DatabaseFacts["ofWings"][] = [];
   for (const { find } of ctx.faultsOfWings) ofWings.push(await find(ctx));
@@ -164,7 +164,7 @@ async function readDatabase(ctx: GatherDeps): Promise<DatabaseFacts> {
   };
 }
 
-/** The database's time. Before the database was reached, this host's time. */
+/** The time on the database's clock, or on this host's clock before the database was first reached. */
 export function nowOf({ clock }: { clock: Pick<DatabaseFence["clock"], "steadyNow"> }): Date {
   try {
     return clock.steadyNow();
@@ -173,7 +173,7 @@ export function nowOf({ clock }: { clock: Pick<DatabaseFence["clock"], "steadyNo
   }
 }
 
-/** The deployment's id. Null before the database was reached. */
+/** The deployment's id. Null before the database was first reached. */
 export function knownId(deployment: Pick<DatabaseFence, "id">): string | null {
   try {
     return deployment.id;

@@ -13,7 +13,9 @@ export interface Fault {
   /** The name of the fault's runbook entry, which tells what to do. */
   name: string;
   severity: Severity;
-  /** Finds the faults of this kind. Returns null if it cannot tell. Earlier faults are then kept. */
+  /**
+   * Finds the faults of this kind. Returns null if it cannot tell. The faults that were found earlier are then kept.
+   */
   find: (facts: Facts) => Finding[] | null;
 }
 
@@ -35,7 +37,7 @@ const CORE_FAULTS: readonly Fault[] = [
 
 /**
  * All kinds of faults on the overview, those of wings last. Each needs a person's attention within a day. Prometheus
- * has further rules. A test compares this table with the runbook.
+ * has rules for further faults. A test compares this table with the runbook.
  */
 export const allFaults = (ofWings: readonly WingFaults[]): readonly Fault[] => [
   ...CORE_FAULTS,
@@ -63,7 +65,7 @@ interface Placed {
 
 const EVERYONE = "All organizations";
 
-/** Reports a fault if no canary of any API process has been answered for too long. */
+/** Reports a fault if, for too long, no API process has got an answer to a canary. */
 function findNothingRedeemed(facts: Facts): Finding[] {
   const silentMs = Math.min(facts.canary.silentMs, answeredElsewhereMs(facts));
   if (silentMs < SILENT_MS) return [];
@@ -75,7 +77,7 @@ function findNothingRedeemed(facts: Facts): Finding[] {
 const namesOf = ({ shards }: Facts, indexes: readonly number[]) =>
   shards.flatMap(({ index, name }) => (indexes.includes(index) ? [name] : []));
 
-/** How long ago a canary of another process was last answered. Infinity if none is known. Milliseconds. */
+/** How long ago a canary of another process was last answered, in milliseconds. Infinity if no such answer is known. */
 export function answeredElsewhereMs({ processes, self }: Pick<Facts, "processes" | "self">): number {
   const others = (processes ?? []).filter(({ id }) => id !== self.id);
   return Math.min(...others.map(({ canaryAgeMs }) => canaryAgeMs ?? Number.POSITIVE_INFINITY));
@@ -107,7 +109,10 @@ function findSilentShards(facts: Facts): Finding[] {
 const silentMsOf = ({ canary: { shards, silentShards } }: Facts) =>
   Math.max(...silentShards.map((index) => shards[index] ?? 0));
 
-/** The severity of a queue's fault. Calls fail only without redeems, so it is lower for other queues. */
+/**
+ * The severity of a queue's fault. A fault of the redeem queue makes calls fail. For other queues, the severity is
+ * lower.
+ */
 const severityOf = (queue: string) => (queue === redeemQueue.name ? {} : ({ severity: "amber" } as const));
 
 function findPausedQueues(facts: Facts): Finding[] | null {
@@ -118,7 +123,9 @@ function findPausedQueues(facts: Facts): Finding[] | null {
   return unlessHidden(facts, found);
 }
 
-/** Maximum wait of a job that is not a fault. Longer than a deploy takes. Milliseconds. */
+/**
+ * Maximum time that a job may wait before it is a fault. Longer than a deployment of a new release takes. Milliseconds.
+ */
 const WAITS_MAX_MS = 60_000;
 
 /** Queues whose jobs wait too long. A queue that needs no worker is checked only while it has a worker. */
@@ -144,7 +151,10 @@ function findFailedJobs(facts: Facts): Finding[] | null {
   return unlessHidden(facts, found);
 }
 
-/** Returns null if no fault was found but servers that do not answer may hide some. Earlier faults are then kept. */
+/**
+ * Returns the faults. Returns null if there are none but a Redis server that does not answer may hide some. The faults
+ * that were found earlier are then kept.
+ */
 function unlessHidden({ queues }: Facts, found: Finding[]): Finding[] | null {
   const isHidden = queues === null || queues.some((shard) => shard.queues === null);
   return found.length === 0 && isHidden ? null : found;
@@ -164,7 +174,8 @@ function findBrokenChains({ database }: Facts): Finding[] | null {
 }
 
 /**
- * Keys whose calls are refused now or soon. Each key has one fault, even if it reaches a daily limit and a rate limit.
+ * Keys whose calls are refused now or soon. A key has only one fault, even if it reaches both a daily limit and a rate
+ * limit.
  */
 function findLimitedKeys({ limitedKeys, database }: Facts): Finding[] | null {
   if (limitedKeys === null || database === null) return null;

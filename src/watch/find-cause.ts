@@ -3,9 +3,9 @@ import type { QueueBacklog } from "../platform/queues/measure-queues.ts";
 import { refuses } from "../platform/redis/requirements.ts";
 import type { Facts } from "./facts.ts";
 
-/** Removes the full stop, because a sentence about a fault has none. */
+/** Removes the full stop of a sentence, because the texts of faults have none. */
 export const withoutStop = (sentence: string) => sentence.replace(/\.$/, "");
-/** Makes a sentence begin in lower case, for use after a colon. A name keeps its capital letter. */
+/** Makes a sentence begin in lower case, for use after a colon. Keeps the capital letter of a name. */
 const startSmall = (sentence: string) =>
   withoutStop(sentence).replace(/^(A|No|The|This|Redeems|Workers)\b/, (word) => word.toLowerCase());
 
@@ -20,7 +20,7 @@ const CAUSES: readonly ((facts: Facts, shards: readonly string[]) => string | nu
   findStuckJobs,
 ];
 
-/** Why these shards redeem nothing, as a sentence to follow a colon. */
+/** Why these shards redeem nothing, as a sentence that follows a colon. */
 export function findCause(facts: Facts, shards: readonly string[]): string {
   for (const find of CAUSES) {
     const cause = find(facts, shards);
@@ -29,7 +29,7 @@ export function findCause(facts: Facts, shards: readonly string[]): string {
   return "no worker answers";
 }
 
-/** While a synchronous standby is missing, no transaction can commit. */
+/** Finds missing synchronous standbys. No transaction can commit while one is missing. */
 function findMissingStandby({ database }: Facts): string | null {
   const missing = database === null ? 0 : countMissingStandbys(database.server);
   if (missing === 0) return null;
@@ -40,9 +40,8 @@ function findMissingStandby({ database }: Facts): string | null {
 const NAME = /"((?:[^"]|"")*)"|[^\s,()"]+/g;
 
 /**
- * The number of missing standbys: Postgres waits for them but they are not connected. The setting has a number of
- * standbys, or names one. A standby that the setting does not name is asynchronous and replaces none.
- * @param standbys the names of the connected standbys.
+ * The number of standbys for which Postgres waits although they are not connected. The setting gives a number of
+ * standbys, or names one. A connected standby that the setting does not name is asynchronous, so it does not count.
  */
 export function countMissingStandbys({
   standbyNames,
@@ -71,7 +70,7 @@ function describePauseOfRedeems(facts: Facts, shards: readonly string[]): string
   return paused.length === 0 ? null : describePause(facts, redeemQueue.name);
 }
 
-/** The page of the queue tells who paused it. */
+/** Describes a pause. It does not say who paused the queue: the queue's page does. */
 export function describePause(facts: Facts, queue: string): string {
   const backlogs = backlogsOf(facts, queue);
   const paused = backlogs.flatMap((one) => (one.paused ? [one.shard] : []));
@@ -93,8 +92,8 @@ export const backlogsOf = ({ queues }: Pick<Facts, "queues">, name: string): Que
   (queues ?? []).flatMap(({ queues }) => queues ?? []).filter(({ queue }) => queue === name);
 
 /**
- * Lists the shards of a fault in its text, unless all are affected. They are not in its subject, because the subject
- * must stay the same.
+ * Names the shards of a fault for its text, unless all are affected. The subject does not name them, because it must
+ * stay the same while the fault lasts.
  */
 export function nameShards(names: readonly string[], count: number): string {
   if (names.length === count) return "";

@@ -20,9 +20,9 @@ import {
 import { knownId, nowOf, type Severity } from "./facts.ts";
 import { compareFaults, type Fault } from "./faults.ts";
 
-/** If no search has found a fault for this long, it has ended. Each message is tried once in this period. Seconds. */
+/** A fault has ended when no search has found it for this long. Each message is tried once in this period. Seconds. */
 const TOLD_AFTER_S = 60;
-/** How long Redis remembers that a fault was reported while Postgres was unavailable. Milliseconds. */
+/** How long Redis remembers that a fault was reported while Postgres did not answer. Milliseconds. */
 const TOLD_KEPT_MS = 600_000;
 
 /** A fault that needs an operator's attention. */
@@ -58,9 +58,9 @@ type Deps = AlertSending & {
 
 /**
  * Records in Postgres since when each fault exists. Sends messages about red faults to ALERT_URL: one when a fault
- * begins, and one when it ends. While Postgres cannot be reached, a process uses the faults of its last search, and
- * the process that gets a message's claim in Redis sends it. These messages are recorded in Postgres when it can be
- * reached again.
+ * begins, and one when it ends. While Postgres does not answer, each process uses the faults of its last search, and
+ * the first process that claims a message in Redis sends it. When Postgres answers again, these messages are recorded
+ * there.
  */
 export class FaultKeeper implements Closable {
   readonly #ctx: Deps;
@@ -80,7 +80,10 @@ export class FaultKeeper implements Closable {
     this.#ctx = ctx;
   }
 
-  /** Whether a fault has not ended. A fault of a kind that only a later release knows is left to that release. */
+  /**
+   * Whether a fault has not ended. Ignores kinds of faults that only a later release knows, and leaves them to its
+   * processes.
+   */
   readonly #isOpen = ({ endedAt, kind }: RecordedFault) =>
     endedAt === null && this.#ctx.faults.some(({ name }) => name === kind);
 
@@ -180,8 +183,8 @@ export class FaultKeeper implements Closable {
   }
 
   /**
-   * Which process sends the message about a fault: this process, another process, or none because it was already sent.
-   * Without Redis, each process sends it.
+   * Who sends the message about a fault: this process, another process, or no process because it was already sent.
+   * Without Redis, every process sends it.
    */
   async #claim(name: string): Promise<"mine" | "other" | "told"> {
     if (knownId(this.#ctx.deployment) === null) return "mine";
@@ -199,8 +202,8 @@ export class FaultKeeper implements Closable {
 }
 
 /**
- * For some kinds of faults, the kinds that explain them. A fault and its explanation have one cause, one card and one
- * message.
+ * For some kinds of faults, the kinds that explain them. A fault and its explanation have the same cause, so they share
+ * one card and one message.
  */
 const EXPLAINED_BY: Readonly<Record<string, readonly string[]>> = {
   VouchersNothingRedeemed: ["VouchersQueuePaused"],
@@ -221,7 +224,7 @@ export function findExplanation<Each extends Explained>(one: Explained, all: rea
   );
 }
 
-/** If another fault explains a fault, the fault is recorded as amber. No message reports amber faults. */
+/** Records a fault as amber if another fault explains it. Messages report only red faults. */
 const asTold =
   (all: readonly Attention[]) =>
   (one: Attention): Attention =>
@@ -257,9 +260,8 @@ async function tellFault(ctx: Deps, id: string, told: Told): Promise<boolean> {
 }
 
 /**
- * Sends the messages that are due to ALERT_URL, about red faults that have begun or ended. Any number of processes may
- * do so at once, because only one process takes each message. A message that is not accepted is due again after a
- * minute.
+ * Sends the messages that are due to ALERT_URL, about red faults that have begun or ended. Several processes may do so
+ * at once, because each message is taken by only one. A message that was not accepted is due again after a minute.
  */
 async function tellFaults(ctx: Deps): Promise<void> {
   const due = await takeUntold(ctx.pool, TOLD_AFTER_S);

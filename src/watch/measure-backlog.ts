@@ -16,7 +16,8 @@ const RESERVATIONS_MAX = 100_000;
 /** Broken chains are counted up to this number. A single broken chain already raises the alert. */
 const BROKEN_CHAINS_MAX = 1_000;
 /**
- * Maximum wait for a server. A scrape has its own short timeout, and must report that a server is down. Milliseconds.
+ * Maximum wait for a server. It is short because a scrape has a short timeout too, and must report that a server does
+ * not answer. Milliseconds.
  */
 const WAIT_MAX_MS = 2_000;
 
@@ -30,8 +31,8 @@ interface Deps {
 }
 
 /**
- * Returns a function that measures the backlogs in Redis and Postgres. It never rejects. If a server does not respond
- * within two seconds, its part is null.
+ * Returns a function that measures the backlogs in Redis and Postgres. The function never rejects. The measurements of
+ * a server that does not respond within two seconds are null.
  */
 export function openBacklog(ctx: Deps, backlogs: readonly WingBacklog<unknown>[]): () => Promise<Backlog> {
   const { redis, deployment, config, log } = ctx;
@@ -55,7 +56,7 @@ async function measureDatabase(
   backlogs: readonly WingBacklog<unknown>[],
 ): Promise<DatabaseBacklog> {
   const ofWings: Record<string, unknown> = {};
-  // One measurement after the other, so that a scrape uses only one connection.
+  // Takes one measurement after the other, so that a scrape uses only one connection.
   for (const { name, measure } of backlogs) ofWings[name] = await measure(pool);
   return {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),

@@ -68,7 +68,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
     (key) => organizationId === null || key.organizationId === organizationId,
   );
   const keys = await nameKeys(ctx, busiest.slice(0, KEYS_SHOWN_MAX), database !== null);
-  // Read last, because the other reads may take seconds.
+  // Reads the faults last, because the other reads may take seconds.
   const { attention, ended, standing } = await ctx.watch.look();
   const { canary, processes } = standing;
   return {
@@ -140,11 +140,9 @@ function inDatabase<Read>({ log }: OverviewDeps, read: () => Promise<Read>): Pro
 }
 
 /**
- * Merges counts. The sweeper may lag. Then redemptions and claims are unknown after the time until which they are
- * complete. The period that contains this time counts as known. The next period counts as known too if it has just
- * begun.
- * @param counts undefined if redemptions and claims are unknown.
- * @param fields null if the other counts are unknown.
+ * Merges counts of Postgres and Redis by period. If the sweeper lags, redemptions and claims are known only up to the
+ * time until which they are complete. The period with this time counts as known, and so does the next one if it has
+ * just begun.
  */
 function merge(
   times: readonly Date[],

@@ -69,7 +69,7 @@ export interface QueuesDeps {
 }
 
 /**
- * Reads the state of every queue. If Postgres or a Redis server does not answer, its data is empty, null or unknown.
+ * Reads the state of every queue. Data of a server that does not answer is empty, null or "unknown".
  * @throws AppError `unavailable` when Redis does not answer at all, or when the names of its keys are unknown.
  */
 export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {

@@ -14,8 +14,8 @@ const LOOK_EVERY_MS = 2_000;
 /** How long a process reuses its last search. Milliseconds. */
 const KEPT_MS = 500;
 /**
- * How long a server must be unusable before this process reports itself as not ready. Longer than canaries may be
- * silent, because a server that no process can reach is a different fault. Milliseconds.
+ * How long a server must be unusable before this process reports itself as not ready. This is longer than canaries may
+ * stay unanswered: a server that no process can use is another fault, which is then found first. Milliseconds.
  */
 const UNREADY_MS = SILENT_MS + 2_000;
 /** How long a process reuses the stock. The stock changes slowly, and reading it is expensive. Milliseconds. */
@@ -56,7 +56,7 @@ export class FaultWatch implements Closable {
 
   /**
    * Searches regularly from now on, even if no operator has a page open. Without operator pages and ALERT_URL, the
-   * process only checks itself.
+   * process only checks whether it can serve requests itself.
    */
   start(): void {
     const { config, log } = this.#ctx;
@@ -92,7 +92,10 @@ export class FaultWatch implements Closable {
     return { at: facts.now, attention, ended, standing };
   }
 
-  /** Why this process cannot serve requests while other processes can, or null. Records it for the other processes. */
+  /**
+   * Why this process cannot serve requests although other processes can, or null. Records the reason for the other
+   * processes.
+   */
   #judgeSelf(standing: Standing): string | null {
     const { problems, canary } = standing;
     const problem = problems.postgres ?? problems.redis;
@@ -100,7 +103,8 @@ export class FaultWatch implements Closable {
     const isUnready = this.#unreadySinceMs !== null && performance.now() - this.#unreadySinceMs >= UNREADY_MS;
     const isAnsweredElsewhere = answeredElsewhereMs({ ...standing, self: this.#ctx.process }) < FRESH_MS;
     this.#othersAnsweredSinceMs = isAnsweredElsewhere ? (this.#othersAnsweredSinceMs ?? performance.now()) : null;
-    // Processes do not all begin and end an outage at the same time.
+    // Waits until others have been answered for a while, because an outage does not begin and end at the same time for
+    // all processes.
     const answeredForMs = performance.now() - (this.#othersAnsweredSinceMs ?? performance.now());
     const isCutOff = canary.silentMs >= SILENT_MS && answeredForMs >= FRESH_MS;
     const unready = isUnready || isCutOff ? (problem ?? "No worker answers it.") : null;

@@ -21,7 +21,7 @@ const ON_ENDPOINT = { on: "webhook", role: "operator", examples: ["whk_…"] } a
 type None = Record<never, never>;
 
 const url = text("URL", 2_000, { hint: "Where events are sent." });
-/** Refuses URLs that no deployment accepts. Each deployment has its own rule for the hosts to which requests may go. */
+/** Refuses URLs that no deployment accepts. Which further hosts are refused depends on the deployment. */
 const readUrl = url.typed.refine((given) => findUrlProblem(given, true) === null, {
   error: ({ input }) => problem(findUrlProblem(String(input), true) ?? "noUrl"),
 });

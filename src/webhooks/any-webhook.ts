@@ -20,12 +20,9 @@ interface WebhookSummary extends DeliveriesResponse {
   morePending: boolean;
 }
 
-/**
- * The organization of an endpoint. Only for operators, because they name an endpoint only by its id.
- * @throws AppError `webhook_not_found`.
- */
+/** The organization of an endpoint. Only for operators, because only they may use an endpoint by its id alone. */
 export async function selectOrganizationOfWebhook(db: Queryable, id: string): Promise<string> {
-  // No id contains NUL, and Postgres does not accept NUL in text.
+  // Postgres does not accept NUL in text, and no id contains it.
   const organizationId = id.includes("\0") ? null : await findOrganizationOfWebhook(db, id);
   if (organizationId === null)
     throw new AppError(WEBHOOK_ERRORS.webhook_not_found, `There is no webhook endpoint ${id}.`);

@@ -27,8 +27,7 @@ const REQUESTS_PER_TARGET = 4;
 /** Maximum number of concurrent requests of one process. */
 export const REQUESTS_MAX = 64;
 /**
- * Maximum number of failing targets that one process tries at once. So half of its requests stay free for other
- * targets.
+ * Maximum number of failing targets that one process tries at once. Half of its requests stay free for other targets.
  */
 export const FAILING_MAX = 32;
 /** Maximum number of deliveries that a run reads at once and keeps in memory. */
@@ -42,8 +41,8 @@ const RUN_MAX_MS = 10_000;
 /** How often a run looks for new deliveries while it waits for responses and may send more requests. Milliseconds. */
 const POLL_INTERVAL_MS = 250;
 /**
- * If data was read longer ago than this, a run reads it again before sending, because the target may have been disabled
- * or the event erased. Milliseconds.
+ * Maximum age of data that a run sends without reading it again. The target may have been disabled or the event erased
+ * meanwhile. Milliseconds.
  */
 export const READ_AGE_MAX_MS = 250;
 
@@ -69,7 +68,8 @@ interface DeliveryContext extends Confirming {
  * succeeds. Postgres makes a voucher's next delivery due only when the previous delivery has ended.
  */
 export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
-  // This read finds the organization. The next reads wait in the organization's turn. A target has one run at a time.
+  // This read is on the target's own turn, because the target's organization is not known yet. The later reads wait in
+  // the organization's turn.
   const target = await ctx.webhookReads.run(endpointId, () => findTarget(ctx.pool, endpointId));
   const nothingSent = { delivered: 0, retried: 0, failed: 0 };
   if (target === null) return nothingSent;
@@ -113,10 +113,11 @@ class Run {
     } catch (error) {
       this.#error = error;
     }
-    // Otherwise the next run would send again what this run is still sending.
+    // Waits for running requests. The next run could send them again.
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
-    // After too many failures, the sweeper requests the next run. So other targets get their turn.
+    // Requests the next run. After too many failures, the sweeper requests it later, so that other targets get their
+    // turn.
     if (more && this.#failures < RUN_FAILURES_MAX && !this.#ctx.webhookSender.closing.aborted) {
       await this.#ctx.webhookRequests.add([this.#target.id]);
     }
@@ -148,8 +149,8 @@ class Run {
   }
 
   /**
-   * Reads the next deliveries, and waits until a failover cannot undo their events, because sending a request cannot be
-   * undone. First reads the target again if its data is too old.
+   * Reads the next deliveries. A sent request cannot be undone, so it waits until a failover can no longer undo their
+   * events. First reads the target again if its data is too old.
    */
   #read(): Promise<DueDelivery[]> {
     const { pool } = this.#ctx;
@@ -165,7 +166,10 @@ class Run {
     );
   }
 
-  /** Reads in the turn of the target's organization. So reads of its other targets do not delay other organizations. */
+  /**
+   * Reads in the turn of the target's organization. So an organization with many targets does not delay other
+   * organizations.
+   */
   #inTurn<T>(read: () => Promise<T>): Promise<T> {
     return this.#ctx.webhookReads.run(this.#target.organizationId, read);
   }
@@ -182,7 +186,7 @@ class Run {
   }
 
   /**
-   * Waits until at most `max` deliveries are unfinished. Stops waiting at `untilMs` if the target may get another
+   * Waits until at most `max` deliveries are unfinished. Returns earlier, at `untilMs`, if the target may get another
    * request.
    */
   #waitUntilUnfinished(max: number, untilMs: number): Promise<void> {
@@ -258,8 +262,8 @@ class Run {
     if (result === null) return null;
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_TARGET;
-    // A request that times out blocks one of the process's requests for long. So the run of a failing target ends after
-    // the first such request.
+    // A request that times out occupies one of the process's requests for a long time. So the run of a failing target
+    // ends after the first timeout.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
       this.#failures = RUN_FAILURES_MAX;
     if (result.failure === "refused_address") this.#metrics?.webhookRefusedAddresses.with().inc();

@@ -42,8 +42,9 @@ export interface WebhookDeps {
 }
 
 /**
- * While the organization has fewer endpoints than the maximum, an insert fails only if a concurrent insert took the
- * same `place`. So this many attempts suffice, unless endpoints are deleted meanwhile.
+ * Maximum number of attempts to insert an endpoint. Below the maximum number of endpoints, an insert fails only if a
+ * concurrent insert took the same `place`. That can happen at most once per place, unless endpoints are deleted
+ * meanwhile.
  */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
 
@@ -150,7 +151,7 @@ export async function testWebhook(
 
 /** Reads the row of an organization's endpoint. @throws AppError `webhook_not_found`. */
 export async function selectWebhook(db: Queryable, id: string, organizationId: string): Promise<WebhookRow> {
-  // No id contains NUL, and Postgres does not accept NUL in text.
+  // Postgres does not accept NUL in text, and no id contains it.
   const row = id.includes("\0") ? null : await findWebhookEndpoint(db, { id, organizationId });
   if (row === null) throw new AppError(WEBHOOK_ERRORS.webhook_not_found);
   return row;

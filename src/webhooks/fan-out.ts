@@ -16,8 +16,8 @@ import type { WebhookRequests } from "./job.ts";
 /** How often a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
 /**
- * Pause before the next attempt, after a target or the fan-out was locked. The process that holds the lock may not see
- * the newest rows. Milliseconds.
+ * Pause before the next attempt after a lock of a target or of the fan-out was not free. The process with the lock may
+ * have read the outbox before the newest rows. Milliseconds.
  */
 const RETRY_MS = 50;
 /** Maximum number of outbox rows that one transaction reads. */
@@ -27,8 +27,8 @@ const EVENTS_MAX = 1_000;
 /** Maximum wait for a lock, except for locked targets (LOCKED_WAIT_MS). Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 /**
- * Maximum wait for the locked targets of one organization. It is short and followed by a pause, because the other
- * organizations wait meanwhile. Milliseconds.
+ * Maximum wait for the locked targets of one organization, and the pause after a wait that failed. The wait is short
+ * because the other organizations wait meanwhile. Milliseconds.
  */
 const LOCKED_WAIT_MS = 50;
 const LOCKED_PAUSE_MS = 250;
@@ -97,12 +97,12 @@ export class FanOut {
         this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; it will be tried again");
       }
     }
-    // In the same turn as the last check of `nudged`, so that a later nudge starts a run.
+    // This must follow the last check of `nudged` without an `await`, so that a later nudge starts a run.
     this.#isRunning = false;
   }
 }
 
-/** Organizations with a locked target. Only their own rows wait. */
+/** Organizations with a locked target. Only their rows in the outbox wait. */
 class LockedOrganizations {
   readonly #ids = new Set<string>();
   /** When to wait for the next of these organizations, on the monotonic clock. Milliseconds. */
@@ -133,7 +133,7 @@ class LockedOrganizations {
 
 /**
  * Turns the oldest rows of the outbox into deliveries, and requests a job for each target with due deliveries. Then
- * waits for the locked targets of one organization. Without this wait, a busy target might be locked at every attempt.
+ * waits for the locked targets of one organization. Without this wait, a busy target could be locked at every attempt.
  */
 async function fanOut(ctx: Deps, locked: LockedOrganizations): Promise<"done" | "more" | "busy"> {
   const taken = await runFanOut(ctx, (tx) => takeRows(tx, selectOutbox(tx, { except: locked.ids, limit: ROWS_MAX })));

@@ -19,7 +19,7 @@ const WAITING_MAX = 10_000;
  * Maximum wait for the lock of a target. The fan-out, another process or a partner's change may hold it. Milliseconds.
  */
 const LOCK_WAIT_MS = 5_000;
-/** Maximum wait for one locked target, because other locked targets wait for their turn. Milliseconds. */
+/** Maximum wait for one locked target. It is short because other locked targets wait for their turn. Milliseconds. */
 const TURN_MS = 250;
 
 /** A delivery, with the result of its attempt, or with a note that its event was erased. */
@@ -115,7 +115,7 @@ export class AttemptRecorder implements Closable {
   }
 
   /**
-   * Returns a function for each attempt that `error` ends; it rejects the attempt. A lock timeout ends only attempts
+   * For each attempt that `error` ends, returns a function that rejects the attempt. A lock timeout ends only attempts
    * that have waited too long.
    */
   #rejected(some: readonly HeldAttempt[], error: unknown): (() => void)[] {
@@ -130,10 +130,10 @@ export class AttemptRecorder implements Closable {
   }
 }
 
-/** Locks those of the targets that no other transaction has locked. */
+/** Locks targets. Skips targets that another transaction has locked. */
 type LockTargets = typeof lockFreeTargets;
 
-/** Locks all the targets. Waits for at most TURN_MS for each. */
+/** Locks all targets. Waits at most TURN_MS for each. */
 const waitForTargets: LockTargets = async (tx, endpointIds) => {
   const [, targets] = await Promise.all([waitForLocks(tx, TURN_MS), lockTargets(tx, endpointIds)]);
   return { targets, locked: new Set() };

@@ -16,7 +16,7 @@ const RETRY_DELAYS_MS = [
 ] as const;
 
 /**
- * Each delay is extended or shortened by a random fraction of at most this size. This spreads the retries after an
+ * Each delay is made longer or shorter by a random fraction of up to this size, which spreads the retries after an
  * outage.
  */
 const JITTER = 0.2;

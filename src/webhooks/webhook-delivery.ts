@@ -8,7 +8,7 @@ export type AttemptResult<Failure extends string> =
   | { status: number; failure: null }
   | { status: number | null; failure: Failure; retryAfterMs: number | null };
 
-/** Takes the place of a result if nothing was sent because the event's payload was erased. */
+/** Stands for the result when nothing was sent because the event's payload was erased. */
 export const ERASED = "erased";
 
 /** The state of a delivery after an attempt. */

@@ -1,10 +1,10 @@
 -- name: read_sources(way, id, kind, not_counted?, latest?)
 -- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a
 -- window of the wanted kind. For a listing, finds only its own batch. Returns one row per source and batch, or one row
--- without a batch. The product is null if the id does not exist. `supply` is left if the batch has a voucher that can be
--- acquired and is not in not_counted, held if it has only suspended vouchers left, else none. It is read from committed
--- state, so vouchers that other transactions have locked count. It is null if not_counted is null. `way` is listing,
--- product or link. A plan made for small tables would read whole tables. OFFSET 0 prevents this.
+-- without a batch. The product is null if the id does not exist. `supply` is `left` if the batch has a voucher that can
+-- be acquired and is not in not_counted, `held` if it has only suspended vouchers left, and otherwise `none`. Vouchers
+-- that other transactions have locked count too. `supply` is null if not_counted is null. `way` is listing, product or
+-- link. OFFSET 0 prevents a plan that reads whole tables.
 SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
        br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
        s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",
@@ -67,8 +67,8 @@ SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract
 -- name: pick_free_vouchers(batch_id, except, limit, latest?)
 -- Locks the next unlocked vouchers that users can acquire from a batch. Excludes vouchers that are suspended
 -- individually, or that have a live reservation in this statement's snapshot. A later statement must read their state
--- under the locks. Why CASE: without statistics, Postgres expects IS NULL to be true for few rows, and sorts them. For
--- a CASE, it expects half of the rows, and reads the index in order.
+-- again, when they are locked. CASE affects only the plan: without statistics, Postgres expects that IS NULL is true
+-- for few rows, and sorts them. With CASE, it expects half of the rows, and reads the index in order.
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND CASE WHEN v.suspension IS NULL THEN true END AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
@@ -116,7 +116,7 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'new purchases') FROM
 
 -- name: acquire_vouchers(voucher_id, last_sequence)
 -- Makes locked, Active vouchers unavailable to other users, and adds one to the last_sequence of each for its Pending
--- event. Raises VS001 if a voucher is no longer available or its chain has changed. IS NOT FALSE prevents a plan with
+-- event. Raises VS001 if a voucher is no longer available or its chain has changed. IS NOT FALSE keeps the planner from
 -- the index vouchers_pickable.
 WITH acquired AS (
   UPDATE vouchers AS v SET pickable = false, last_sequence = w.last_before + 1

@@ -89,7 +89,7 @@ type SourceProduct = Row<typeof PRODUCT>;
 
 /** The product, contract and batches of a listing, product or link, read in one snapshot. */
 export interface Source {
-  /** The time on which decisions must be based. */
+  /** The time of the read on the database's clock, for all decisions about it. */
   now: Date;
   /** Null if there is no such listing, product or link. */
   product: SourceProduct | null;
@@ -131,12 +131,12 @@ export interface AcquisitionKey {
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
 /**
- * A user who acquires: the role in an organization, the contract with the brand, and the voucher from an earlier, equal
- * acquisition.
+ * What is known about a user who acquires: the role in the organization, the contract with the brand, and the voucher
+ * from an earlier, equal acquisition.
  */
 export type Acquirer = Row<typeof ACQUIRER>;
 
-/** Reads many users in one statement. Results are in the order of `keys`. */
+/** Reads what is known about many acquirers in one statement. Results are in the order of `keys`. */
 export async function readAcquirers(db: Queryable, keys: readonly AcquisitionKey[]): Promise<Acquirer[]> {
   const wanted = keys.map(({ userId, product, paymentRef }) => ({
     ...product,
@@ -182,8 +182,8 @@ const acquireVouchers = sql.prepareAll("acquire_vouchers", { voucherId: text, la
 
 /**
  * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to
- * the last sequence of each. The caller must insert the event with that sequence. Claims and purchases come first,
- * because only their statements can wait for another transaction.
+ * the last sequence of each. The caller must insert the event with that sequence. The statements of claims and
+ * purchases come first, because only they can wait for another transaction.
  * @param now the time of the decision, which the events must have.
  */
 export function insertAcquisitions(acquisitions: readonly NewAcquisition[], now: Date): PreparedStatements {

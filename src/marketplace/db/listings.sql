@@ -1,8 +1,8 @@
 -- name: select_listings(user_id?, listing_id?, after, limit)
 -- Listings as one caller may see them: the listing with an id, or the next listings after a cursor whose vouchers are
--- still valid. Only users who may see a sandbox see its listings. `isLeft`: whether any voucher can be bought, which
--- means that it is valid, Active, not acquired by a user, not suspended and without a live reservation. OFFSET 0
--- prevents a plan that reads all reservations for each listing, or that starts with the products.
+-- still valid. Only users who may see a sandbox see its listings. `isLeft`: whether any voucher can be bought. Such a
+-- voucher is valid, Active, not acquired by a user, not suspended and not reserved. OFFSET 0 prevents a plan that reads
+-- all reservations for each listing, or that starts with the products.
 SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.suspended_at IS NOT NULL AS suspended, b.retail_price_usd AS "retailPriceUsd",
        b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths", b.usage_unit_label AS "usageUnitLabel", p.id AS "productId",
        p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand, w.kind AS "window.kind", w.opens_at AS "window.opensAt",
@@ -59,9 +59,9 @@ SELECT b.id AS "batchId", supply.available
 
 -- name: count_stock(listings_max, left_max)
 -- For each of the newest listings of valid vouchers: how many vouchers users can still acquire, counted up to a limit.
--- Includes reserved vouchers and vouchers that were suspended individually, but none of suspended batches. Returns one
--- row per listing, except for listings of sandboxes. Of the vouchers, reads only the index vouchers_pickable. OFFSET 0
--- prevents a plan that starts with all products.
+-- Includes reserved vouchers and vouchers that were suspended individually. The count of a suspended batch is 0. Leaves
+-- out sandboxes. Reads vouchers only from the index vouchers_pickable. OFFSET 0 prevents a plan that starts with all
+-- products.
 SELECT named.brand, supply.available AS "left"
   FROM (SELECT d.id, d.product_id, d.suspended_at FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
          WHERE o.id > '' AND d.valid_until > (SELECT clock_timestamp()) ORDER BY o.id DESC LIMIT $1::int) AS b

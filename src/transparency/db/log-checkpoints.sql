@@ -4,8 +4,8 @@ SELECT p.size, p.root, p.note, p.policy, (extract(epoch FROM clock_timestamp() -
   FROM log_published AS p WHERE p.one;
 
 -- name: find_log_progress
--- The size of the served checkpoint, and its lag in milliseconds. While leaves or batches wait for a larger checkpoint,
--- the lag is the checkpoint's age. Otherwise it is 0. No row before the first checkpoint.
+-- The size of the served checkpoint, and its lag in milliseconds. The lag is the checkpoint's age while leaves or
+-- batches wait for the next checkpoint. Otherwise it is 0. No row before the first checkpoint.
 SELECT p.size, CASE WHEN p.size < t.size OR EXISTS (SELECT 1 FROM log_batches AS b WHERE b.first_index IS NULL AND b.id BETWEEN 1 AND 2199023255551)
                     THEN (extract(epoch FROM clock_timestamp() - p.published_at) * 1000)::bigint ELSE 0 END AS "lagMs"
   FROM log_published AS p JOIN log_tree AS t ON t.one = p.one WHERE p.one;

@@ -4,8 +4,8 @@
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: find_log_tree
--- The stored tree, and the start time of its server. This time differs on another server, and on a server that was
--- restored or has lost data.
+-- The stored tree, and the start time of its server. The time changes when the server restarts or another server takes
+-- its place, for example after a restore.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one;
 
 -- name: insert_log_tree(origin, root)
@@ -44,8 +44,7 @@ SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
 
 -- name: select_batches_set_aside(limit)
 -- The ids of waiting batches that never get a position, because their ids are too large for the slot of an event. The
--- sequence has not drawn these ids, so no event has a leaf in these batches. Leaving them out changes the order of no
--- chain.
+-- sequence did not assign these ids, so these batches contain no event's leaf, and no chain needs them.
 SELECT b.id::text AS id FROM log_batches AS b WHERE b.first_index IS NULL AND b.id > 2199023255551
  UNION ALL
 SELECT b.id::text FROM log_batches AS b WHERE b.first_index IS NULL AND b.id < 1 LIMIT $1::int;
@@ -81,7 +80,7 @@ SELECT w.level, w.index, coalesce(
   FROM unnest($1::smallint[], $2::bigint[]) AS w (level, index);
 
 -- name: select_lost_leaves
--- The leaves without events. They were recovered after this database had lost their events.
+-- The leaves without events. A recovery restored them after this database had lost their events.
 SELECT l.first_index AS "firstIndex", l.leaves FROM log_lost AS l ORDER BY l.first_index;
 
 -- name: insert_lost_leaves(first_index, leaves)

@@ -35,9 +35,7 @@ ${renderReceiptForm(checkpoint.policy, "", locale)}
   };
 };
 
-/**
- * States which entries are in the log. Readers need not trust this statement, because each logged entry has a proof.
- */
+/** States which entries are in the log. Readers can verify this with the proof of each logged entry. */
 function renderCheckpoint(
   basePath: string,
   events: readonly PublicEvent[],

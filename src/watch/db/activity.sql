@@ -1,11 +1,11 @@
 -- name: find_trusted_at
--- When an operator last confirmed the clock. Each pass reads this before it reads the end of the time to count. So a
--- confirmation between the two reads is seen by the next pass.
+-- When an operator last confirmed the clock. Each pass reads this before it reads the time up to which it counts. If an
+-- operator confirms the clock between the two reads, the next pass sees it.
 SELECT c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: lock_activity(clock_trusted_at?, until, hours_max)
--- Locks the counts and returns where counting continues. After an operator has confirmed the clock, this is an hour
--- that ended before the confirmation. The counts of that hour and of later hours may be wrong.
+-- Locks the counts and returns where counting continues. After an operator has confirmed the clock, counting goes back
+-- to the start of the hour that contains the minute before the confirmation, because later counts may be wrong.
 SELECT greatest(least(a.counted_until, CASE WHEN a.clock_trusted_at IS DISTINCT FROM $1::timestamptz
                                             THEN date_trunc('hour', $1::timestamptz - interval '1 minute', 'UTC') END),
                 date_trunc('hour', $2::timestamptz, 'UTC') - make_interval(hours => $3::int)) AS "from",
@@ -13,11 +13,11 @@ SELECT greatest(least(a.counted_until, CASE WHEN a.clock_trusted_at IS DISTINCT 
   FROM activity_counted AS a WHERE a.singleton FOR UPDATE;
 
 -- name: delete_activity(from, before)
--- Deletes counts before the first time, and counts from the second time on.
+-- Deletes counts before `from`, and counts at `before` or later.
 DELETE FROM activity_counts AS c WHERE c.span IN ('minute', 'hour') AND (c.at < $1::timestamptz OR c.at >= $2::timestamptz);
 
 -- name: delete_acquired(from, before)
--- Deletes counts before the first time, and counts from the second time on.
+-- Deletes counts before `from`, and counts at `before` or later.
 DELETE FROM acquired_counts AS c WHERE c.at < $1::timestamptz OR c.at >= $2::timestamptz;
 
 -- name: count_activity(from, until)
@@ -63,7 +63,7 @@ UPDATE activity_counted AS a SET counted_until = $1::timestamptz, clock_trusted_
 
 -- name: read_activity(organization_id?)
 -- The counts of an organization, or of all organizations except sandboxes, in the last 60 minutes and 48 hours. Returns
--- at least one row, because the row also has the times. Its counts are null if nothing was counted.
+-- at least one row, for its times. If nothing was counted, the counts in it are null.
 SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemptions, s.claims
   FROM activity_counted AS a
  CROSS JOIN (SELECT clock_timestamp() AS now OFFSET 0) AS clock
@@ -78,13 +78,14 @@ SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemption
  WHERE a.singleton;
 
 -- name: read_stock(organization_id?, batches_max, left_max, soon_days)
--- The stock of batches that have an open window and are not suspended, newest first. For each batch, the result has the
--- vouchers left, the end and the time at which the stock runs out. The vouchers left are counted up to a limit, and
--- include vouchers that were suspended individually. The end is that of the last window or of the batch. The stock runs
--- out at the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six
--- hours. If there are too many batches, batches that end soon, are sold out or sell come before others. Organizations
--- take turns, so that none hides the batches of another. Of each organization, batches that end soon or are sold out
--- come before batches that sell, and the nearest end comes first.
+-- The stock of batches that have an open window and are not suspended, newest first. For each batch, returns how many
+-- vouchers are left, when sales end, and when the stock runs out. The vouchers left are counted up to a limit,
+-- including vouchers that were suspended individually. Sales end with the last window or with the batch. The time when
+-- the stock runs out assumes the pace of the last day, or for a newer batch the pace since it was issued and opened. It
+-- is null for fewer than ten sales in less than six hours, and if the count of the vouchers stopped at its limit. If
+-- there are too many batches, prefers those that end soon, are sold out or sell. Organizations take turns, so that none
+-- hides the batches of another. Within an organization, batches that end soon or are sold out come before batches that
+-- sell, and the nearest end comes first.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
                  AND (pace.acquired >= 10 OR supply.available = 0 OR clock_timestamp() - b.sold_since >= interval '6 hours')
@@ -132,8 +133,7 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
 SELECT b.voucher_id AS "voucherId", b.found_at AS since FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int;
 
 -- name: select_used_caps(limit)
--- Keys that have used at least 80 % of a daily limit today, UTC, largest share first. A day lasts from midnight to
--- midnight UTC.
+-- Keys that have used at least 80 % of a daily limit on the current day in UTC, largest share first.
 SELECT k.id AS "keyId", k.organization_id AS "organizationId", s.share >= 1 AS "isReached"
   FROM key_days AS d
   JOIN api_keys AS k ON k.id = ANY (ARRAY[d.key_id]) AND k.revoked_at IS NULL
@@ -142,7 +142,8 @@ SELECT k.id AS "keyId", k.organization_id AS "organizationId", s.share >= 1 AS "
  ORDER BY s.share DESC, k.id LIMIT $1::int;
 
 -- name: read_postgres
--- The state of the server. A role without pg_read_all_stats sees which standbys are connected, but not their positions.
+-- The state of the server. Without pg_read_all_stats, a role sees which standbys are connected, but not how far they
+-- lag.
 SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS "isStandby",
        current_setting('synchronous_standby_names') AS "standbyNames", standbys.names AS standbys, standbys."lagMs",
        (SELECT sum(d.numbackends)::int FROM pg_stat_database AS d) AS connections,

@@ -11,7 +11,7 @@ const STOCK = {
   product: text,
   brand: text,
   organizationId: text,
-  /** The number of vouchers, counted up to the limit. One more than the limit means that there are more. */
+  /** The number of vouchers left, counted up to the limit. One more than the limit stands for any larger number. */
   left: integer,
   endsAt: timestamptz,
   /**
@@ -95,9 +95,8 @@ const HOUR_MS = 3_600_000;
 const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS);
 
 /**
- * In one transaction, counts what happened since the last step, up to a time before which redemptions, claims and
- * purchases are complete. Returns whether there is more to count.
- * @param trustedAt must be read before `until`.
+ * In one transaction, counts what happened since the last step, up to `until` or for one step. Before `until`,
+ * redemptions, claims and purchases must be complete. Returns whether there is more to count.
  */
 export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | null): Promise<boolean> {
   return inTransaction(pool, async (tx) => {

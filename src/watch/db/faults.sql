@@ -1,11 +1,11 @@
 -- name: select_faults
--- All faults that are open, or that have ended and are not deleted yet.
+-- All faults: open ones, and ended ones until they are deleted.
 SELECT f.kind, f.subject, f.page, f.severity, f.what, f.since, f.ended_at AS "endedAt", f.told, f.failing_since AS "failingSince" FROM faults AS f;
 
 -- name: begin_faults(kind, subject, page, severity, what, since, told?)
--- Records the faults of one search. A recorded fault keeps its beginning until its end was reported. All statements of
--- this file wait only for the disk of this server, not for standbys, because a missing synchronous standby is itself a
--- fault.
+-- Records the faults of one search. A fault that is already recorded keeps its beginning until its end was reported.
+-- All statements of this file wait only for the disk of this server, not for standbys, because a missing synchronous
+-- standby is itself a fault.
 INSERT INTO faults AS f (kind, subject, page, severity, what, since, told)
 SELECT b.kind, b.subject, b.page, b.severity, b.what, b.since, b.told
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[])
@@ -26,8 +26,8 @@ UPDATE faults AS f SET ended_at = clock_timestamp()
 
 -- name: take_untold(seconds)
 -- Takes the messages that are due, so that no other process sends them. A message is due when a red fault has begun,
--- and when it has been gone for some time. Each message is tried at most once in the given number of seconds. A clock
--- that was set back delays no message.
+-- and when it has been gone for some time. Each message is tried at most once in the given number of seconds. A message
+-- is not delayed if the clock was set back.
 UPDATE faults AS f SET tried_at = clock_timestamp()
   FROM (SELECT o.id FROM faults AS o
          WHERE abs(extract(epoch FROM clock_timestamp() - o.tried_at)) > $1::integer IS NOT FALSE

@@ -43,9 +43,12 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
 
 /** Events of the chain that no endpoint gets: vouchers are issued in large numbers, and an erasure has no data. */
 const NOT_SENT: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
-/** The types whose name in webhooks is that of the chain. All later types lack its `instance.`. */
+/**
+ * The event types with the same name in webhooks and in the chain. In the names of all later types, webhooks omit
+ * `instance.`.
+ */
 const NAMED_AS_IN_CHAIN = /\.(redeemed|voided|expired|claimed|bought)$/;
-/** Fields from an event's own data. They are sent besides the event's place in the chain. */
+/** Fields of an event's data that its webhook request contains, in addition to the event's place in the chain. */
 const FROM_DATA: Partial<Record<EventType, z.ZodRawShape>> = {
   "voucher.instance.redeemed": {
     externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),

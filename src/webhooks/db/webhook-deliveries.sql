@@ -27,7 +27,7 @@ SELECT e.id FROM webhook_endpoints AS e
  FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: select_enabled_endpoints_of(organization_id)
--- The enabled endpoints of organizations, both locked and not locked.
+-- The enabled endpoints of organizations, including locked ones.
 SELECT e.id, e.organization_id AS "organizationId" FROM webhook_endpoints AS e WHERE e.organization_id = ANY ($1::text[]) AND e.enabled;
 
 -- name: insert_deliveries(outbox_id, endpoint_id, row_events_max, latest?)
@@ -49,13 +49,13 @@ WITH made AS (
            CROSS JOIN LATERAL unnest(o.voucher_ids, o.sequences, o.tickets) WITH ORDINALITY AS w (voucher_id, sequence, ticket, n)
             LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence
             LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[w.ticket])
-           -- Types of the chain from VCH008 on have a shorter name in webhooks.
+           -- In webhooks, chain types from VCH008 on have a name without `instance.`.
            CROSS JOIN LATERAL (SELECT CASE WHEN e.event_type IN ('voucher.instance.redeemed', 'voucher.instance.voided', 'voucher.instance.expired',
                                                                  'voucher.instance.claimed', 'voucher.instance.bought') THEN e.event_type
                                       ELSE coalesce(replace(e.event_type, '.instance.', '.'), 'reservation.expired') END AS event_type) AS s
            CROSS JOIN LATERAL (SELECT l.* FROM webhook_endpoints AS l WHERE l.id = ANY ($2::text[]) OFFSET 0) AS t
            WHERE t.organization_id = o.organization_id
-             -- If the outbox was not read for a month, the reservation may have been deleted. Then its event gets no
+             -- The reservation may have been deleted if the outbox was not read for a month. Its event then gets no
              -- delivery.
              AND (w.ticket IS NULL OR r.ticket IS NOT NULL)
              AND (t.event_types = '{}' OR s.event_type = ANY (t.event_types))) AS n
@@ -92,7 +92,7 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
 SELECT FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: lock_free_endpoints(endpoint_id)
--- Locks those of the endpoints that no other transaction has locked.
+-- Locks endpoints. Skips endpoints that another transaction has locked.
 SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: read_endpoints(endpoint_id)
@@ -102,7 +102,7 @@ SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since A
 
 -- name: record_attempts(now, endpoint_id, event_id, attempts, state, status?, failure?, next_attempt_at?)
 -- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted since it was
--- read. If a delivery's event was erased meanwhile, the delivery becomes due at once, and is then not sent.
+-- read. If an event was erased meanwhile, makes its delivery due at once. The next run then ends it without sending it.
 UPDATE webhook_deliveries AS d
    SET attempts = d.attempts + CASE WHEN w.state = 'Erased' THEN 0 ELSE 1 END, state = w.state,
        last_status = w.status, last_failure = w.failure,
@@ -116,7 +116,8 @@ UPDATE webhook_deliveries AS d
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT FALSE AND d.attempts = w.attempts;
 
 -- name: release_next(now, endpoint_id, voucher_id)
--- For each pair of a locked endpoint and a voucher, makes the earliest unfinished delivery due if it is waiting.
+-- For each pair of a locked endpoint and a voucher, makes the earliest unfinished delivery due if it waits for an
+-- earlier one.
 UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
   FROM unnest($2::text[], $3::text[]) AS w (endpoint_id, voucher_id)
  CROSS JOIN LATERAL (SELECT p.event_id, p.next_attempt_at FROM webhook_deliveries AS p
@@ -152,8 +153,8 @@ SELECT e.id FROM webhook_endpoints AS e
  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: end_pending_deliveries(endpoint_id, limit)
--- Ends Pending deliveries of a locked, disabled endpoint. For each voucher, starts with the delivery of the latest
--- event, so that no remaining delivery becomes due.
+-- Ends Pending deliveries of a locked, disabled endpoint. For each voucher, ends later deliveries first, so that no
+-- remaining delivery has to become due.
 UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, finished_at = date_trunc('milliseconds', statement_timestamp())
   FROM (SELECT p.event_id FROM webhook_deliveries AS p WHERE p.endpoint_id = $1::text AND p.finished_at IS NULL
          ORDER BY p.voucher_id DESC, p.position DESC LIMIT $2::int) AS w
@@ -198,7 +199,7 @@ SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
  ORDER BY p.created_at, p.event_id LIMIT $4::int;
 
 -- name: select_replayable_by_id(endpoint_id, event_id)
--- Those of an endpoint's given deliveries that are finished.
+-- The finished ones among an endpoint's given deliveries.
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId" FROM webhook_deliveries AS d
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY ($2::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 
@@ -219,8 +220,8 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
 
 -- name: measure_webhooks(limit)
 -- The number of unfinished deliveries and the number of outbox rows, each up to the limit, and how long the oldest due
--- delivery has been due. This time ignores failing endpoints, because the partners' servers are the reason why their
--- deliveries are late.
+-- delivery has been due. This time ignores failing endpoints, whose deliveries are late because of the partners'
+-- servers.
 SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finished_at IS NULL LIMIT $1::int) AS p)::int AS pending,
        (SELECT count(*) FROM (SELECT FROM webhook_outbox AS o LIMIT $1::int) AS p)::int AS outbox,
        coalesce((SELECT max(extract(epoch FROM clock_timestamp() - f.next_attempt_at) * 1000)

@@ -194,7 +194,7 @@ export async function fanOutRows(
   rows: readonly OutboxRow[],
 ): Promise<{ due: string[]; locked: Set<string> }> {
   const organizations = [...new Set(rows.map(({ organizationId }) => organizationId))];
-  // Locks in a separate, earlier statement, so that later statements see the changes of the lock's last holder.
+  // The lock is a separate, earlier statement, so that later statements see the changes of the lock's previous holder.
   const own = new Set(await lockFreeOf(tx, organizations));
   const enabled = await selectEnabledOf(tx, organizations);
   const locked = new Set(enabled.filter(({ id }) => !own.has(id)).map(({ organizationId }) => organizationId));
@@ -215,7 +215,7 @@ async function readTargets(tx: Transaction, endpointIds: readonly string[]) {
   return targets.map((target) => ({ ...target, now: timeOf(tx, target.now) }));
 }
 
-/** Locks targets, then reads them in a second statement. It sees all changes made before the lock. */
+/** Locks targets, then reads them in a second statement, which sees all changes that were committed before the lock. */
 export async function lockTargets(tx: Transaction, endpointIds: readonly string[]) {
   const [, targets] = await Promise.all([lockRows(tx, endpointIds), readTargets(tx, endpointIds)]);
   return targets;

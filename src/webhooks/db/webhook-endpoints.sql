@@ -24,7 +24,7 @@ SELECT w.id, w.url, w.disabled_reason AS "disabledReason", w.failing_since AS "f
  WHERE w.id > $1::text AND w.deleted_at IS NULL ORDER BY w.id LIMIT $2::int;
 
 -- name: find_organization_of_webhook(id)
--- The organization of an endpoint. Only for operators, because they name an endpoint only by its id.
+-- The organization of an endpoint. Only for operators, because only they may use an endpoint by its id alone.
 SELECT w.organization_id AS "organizationId" FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL;
 
 -- name: find_webhook_endpoint(id, organization_id)

@@ -18,7 +18,7 @@ const ENDPOINT = {
   disabledAt: orNull(timestamptz),
   /** The time of the first failure since the last success. */
   failingSince: orNull(timestamptz),
-  /** The replaced secret signs requests too, until this time. Null if it does not sign. */
+  /** The time until which the replaced secret signs requests too. Null if it no longer signs. */
   previousSecretUntil: orNull(timestamptz),
   /** The versions of the secret that sign requests now, latest first. */
   signingVersions: arrayOf(integer),
