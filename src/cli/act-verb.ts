@@ -19,9 +19,9 @@ type Given = Record<string, unknown>;
  */
 export interface CommandFace<Result extends object = object, Deps extends object = object> {
   options?: Record<string, OptionOf<unknown>>;
-  /** A sentence about well-formed options that break a rule of the command line. Null if there is no such problem. */
+  /** A sentence about options that are valid one by one but break a rule together. Null if there is no such problem. */
   findProblem?(options: Given): string | null;
-  /** How the command line names the act's entity, if not by its id. */
+  /** How the command line names the act's entity, unless it is by its id. */
   target?: { argument: string; find(ctx: CommandContext, options: Given, argument: string): Promise<string> };
   /** Runs the act with its dependencies. Returns the act's result, and notes for the user. */
   around?(
@@ -33,7 +33,7 @@ export interface CommandFace<Result extends object = object, Deps extends object
 
 const FORCE = flag("do not ask when the name is already in use");
 
-/** The verb of an act, with the command's additions. The verb's name begins with the act's verb. */
+/** The verb for an act, with what the command adds. The name of the verb begins with the act's verb. */
 export function verbOf<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,
   face: CommandFace<Result, Deps> = {},
@@ -111,8 +111,8 @@ async function performAct<F extends Fields, Result extends object, Deps extends 
 }
 
 /**
- * Converts problems to an error. A value that breaks a rule is a usage error. So is a past time if the option would
- * accept it. Any other past time is a refusal.
+ * Converts problems to an error. A value that breaks a rule is a usage error. A past time is a usage error if another
+ * option permits past times. Otherwise it is a refusal.
  */
 export function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
   const nameOf = optionNames(fields);
@@ -122,9 +122,8 @@ export function explainProblems({ problems }: InvalidValues, fields: Fields): Er
 }
 
 /**
- * Asks before a second organization, brand or product gets the same name. Without a terminal, only warns. With
- * `--force` or `--json`, neither asks nor warns, because scripts may reuse a name.
- * @throws AppError `invalid_request` when the answer is no.
+ * Asks for confirmation before an organization, brand or product gets the name of an existing one. Without a terminal,
+ * only warns. With `--force` or `--json`, does neither, because scripts may reuse a name.
  */
 async function confirmName(ctx: CommandContext, parentId: string | null, name: string, force: unknown): Promise<void> {
   const namesake = force ? null : await findNamesake(ctx.pool, { parentId, name });

@@ -32,7 +32,7 @@ export const audit: Noun = {
 function toRow(entry: AuditEntry): TableRow {
   const [entity, more] = nameEntity(entry);
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
-  // No note for a command, because it is the usual way.
+  // Mentions how the user was identified unless the entry is of a command, the usual case.
   const known = entry.by === null || entry.by === "command" ? "" : ` (${entry.by})`;
   const by = `${entry.osUser}@${entry.host}${known}`;
   return { cells: [formatUtc(entry.at), by, entry.command, entity], note: change };
@@ -62,7 +62,7 @@ function describeChange({ before, after }: Pick<AuditEntry, "before" | "after">)
     .join("; ");
 }
 
-/** Texts for changes that the field's name and values do not explain. */
+/** For some fields, a text that explains the change better than the name and the values. */
 const CHANGE: Record<string, (after: unknown) => string> = {
   advancedSeconds: (seconds) => `times advanced by ${formatDuration(Number(seconds) * 1_000)}`,
   secretsExpireAt: (times) =>
@@ -70,12 +70,12 @@ const CHANGE: Record<string, (after: unknown) => string> = {
   queueKeys: () => "keys of the queues deleted",
 };
 
-/** Maximum number of items that are listed. Longer lists of changes are shown as counts. */
+/** Maximum number of items that are listed. A change of more items is shown as counts. */
 const ITEMS_MAX = 6;
 
 /** The items that were added to a list and removed from it. For other values, the old and the new value. */
 function formatChange(before: unknown, after: unknown): string {
-  // A fact that exists only after the change.
+  // There is only a value after the change.
   if (before === undefined) return formatValue(after);
   if (!Array.isArray(before) || !Array.isArray(after)) return `${formatValue(before)} → ${formatValue(after)}`;
   const added = after.filter((item) => !before.includes(item));

@@ -29,12 +29,13 @@ const ISSUE: CommandFace<{ id: string }, Codes> = {
     if (codes !== null) await confirmCodes(ctx, yes === true, await describePrintedCodes(codes, size));
     const out = outFile === undefined ? null : await openCodesFile(String(outFile), size, "new");
     const result = await perform({ codes, onChunk: (vouchers) => out?.write(vouchers) }).catch(async (error) => {
-      // The connection may have failed after the commit, so the complete file must be kept.
+      // The connection may have failed after the commit. Then a complete file may be the only copy of the codes, so it
+      // is kept.
       if (out?.isComplete() && isDatabaseAway(error)) await out.leave();
       else await out?.discard();
       throw error;
     });
-    // Without a file or a window, the codes are available only through `batch export`.
+    // Without a file or a window, only `batch export` shows the codes.
     const unreachable = !out && !codes && !claim && !buy;
     const warning =
       "Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: " +
@@ -74,10 +75,7 @@ export const batch: Noun = {
   },
 };
 
-/**
- * Shows what the file of codes contains, before they are issued.
- * @throws AppError `invalid_request` when the answer is no.
- */
+/** Shows what the file of codes contains, and asks whether to issue them. */
 async function confirmCodes(ctx: CommandContext, yes: boolean, codes: string): Promise<void> {
   const answer = yes ? null : await ctx.confirm(`${codes}\nIssue them?`);
   if (answer === false) throw new AppError("invalid_request", "Nothing was issued.");

@@ -6,8 +6,8 @@ import { AppError } from "../platform/api/errors.ts";
 
 /**
  * Opens the CSV file for the codes of a batch of `total` vouchers. Only its owner can read it. Until `keep` is called,
- * the file is named `FILE.unfinished`, which also prevents a second run from writing. An existing file with content is
- * renamed and never overwritten, because it may be the only copy of its codes.
+ * the file is named `FILE.unfinished`. A second run refuses to start while this file exists. An existing file with
+ * content is renamed and never overwritten, because it may be the only copy of its codes.
  * @param kind `new`: the batch is being issued, so a complete file may be the only copy of its codes. `issued`: the
  * batch already exists.
  * @throws AppError `invalid_request` when `file` is a directory, or when the unfinished file already exists.
@@ -19,8 +19,8 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
   const unfinished = `${file}.unfinished`;
   const handle = await createUnfinished(file, unfinished);
   let count = 0;
-  // A new batch is committed after its last code is written. No code is valid before the commit, so an incomplete file
-  // is removed on exit.
+  // Removes an incomplete file on exit. A new batch is committed only after its last code is written, and no code is
+  // valid before the commit.
   const onExit = () => {
     if (count < total || kind === "issued") rmSync(unfinished, { force: true });
     else warnOfUncertainIssue(unfinished);
@@ -44,11 +44,11 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
     /** Whether every voucher was written. */
     isComplete: () => count === total,
     async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
-      // appendFile writes everything or fails. A single write to a nearly full disk may write only a part.
+      // Uses appendFile, which writes everything or fails. A plain write to a nearly full disk may write only a part.
       await handle.appendFile(vouchers.map(codesLine).join(""));
       count += vouchers.length;
     },
-    /** Keeps the unfinished file of a batch of which it is unknown whether it was committed, and tells the user. */
+    /** Keeps the unfinished file when it is unknown whether its batch was committed, and tells the user. */
     async leave(): Promise<void> {
       await close();
       warnOfUncertainIssue(unfinished);

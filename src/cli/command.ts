@@ -31,7 +31,9 @@ export interface Host {
   queues: readonly QueueSettings[];
   /** The files with the grants of wings. */
   grants: readonly URL[];
-  /** The environment. Adds the address and the log of the running `npm start`, unless the environment names them. */
+  /**
+   * The environment, with the address and the log of the running `npm start` unless the environment already names them.
+   */
   readEnvironment(): NodeJS.ProcessEnv;
   /** The configured servers, or the embedded ones. @throws ServersUnavailable */
   useServers(): Promise<UsedServers>;
@@ -43,7 +45,9 @@ interface UsedServers extends Pick<CommandContext, "databaseUrl" | "redisUrl" | 
 
 interface VerbOf<Context, Options> {
   description: string;
-  /** An argument with a description. Arguments without a description are part of the verb's name. */
+  /**
+   * The name and description of an argument. An argument without a description is written into the verb's name instead.
+   */
   argument?: [name: string, description: string, read?: (text: string) => unknown];
   /** The options by their names in camel case, in the order of `--help`. */
   options?: Options;
@@ -52,7 +56,8 @@ interface VerbOf<Context, Options> {
   /** Arguments after the noun and the verb, one text per example. By default, one example without arguments. */
   examples?: readonly string[];
   /**
-   * Finds further problems of the options, some of which may already have problems. One refusal then names all of them.
+   * Finds further problems of the options, some of which may already have problems. All problems are then reported
+   * together.
    */
   findFurtherProblems?(options: Record<string, unknown>, problems: OptionProblems): string[];
   run(ctx: Context, options: OptionValues<Options>, ...args: string[]): Promise<void>;
@@ -131,7 +136,7 @@ export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interacti
     const lines = examples.map((example) => formatExample(`${nameOf(command)} ${example}`.trimEnd()));
     command.addHelpText("after", `\n${paintHelp("bold", "Examples:")}\n${lines.join("\n")}`);
     command.action(async (...given: unknown[]) => {
-      // A container does not know who started it, or on which machine.
+      // In a container, a process does not know which person started it, or on which machine.
       const by = { user: process.env.VOUCHERCTL_USER, host: process.env.VOUCHERCTL_HOST };
       const name = `${command.parent?.name()} ${command.name()}`;
       const audited = auditedCommand(name, argumentsOf(command), by);
@@ -183,7 +188,7 @@ function interact(audited: AuditedCommand, json: boolean): Omit<Interaction, "ho
  */
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
-  // With `terminal: true`, readline would read Ctrl-C as a key, and no signal would be sent.
+  // `terminal: false`, because otherwise readline would read Ctrl-C as a key, and no signal would be sent.
   const reader = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   try {
     const ended = once(reader, "close").then(() => "");
@@ -197,10 +202,7 @@ async function askOnTerminal(question: string, signal: AbortSignal): Promise<boo
   }
 }
 
-/**
- * Asks whether to continue before a loss. Does not ask without a terminal, or with `--yes` or `--json`.
- * @throws AppError `invalid_request` when the answer is no.
- */
+/** Asks whether to continue before something is lost. Does not ask without a terminal, or with `--yes` or `--json`. */
 export async function confirmLoss(ctx: Interaction, yes: true | undefined, loss: string): Promise<void> {
   if (!yes && (await ctx.confirm(`${loss} Continue?`)) === false) {
     throw new AppError("invalid_request", "Nothing was changed.");
@@ -250,7 +252,7 @@ function argumentsOf(command: Command): Record<string, unknown> {
   return { ...Object.fromEntries(named.filter(([name]) => name !== "code")), ...options };
 }
 
-/** The next step after a command that writes was stopped midway. */
+/** What to do when a command that writes was stopped midway. */
 const CHECK_OUTCOME = "Run voucherctl audit list to see whether anything was done.";
 
 /** Maximum time from a signal to the exit of the process. Milliseconds. */
@@ -266,7 +268,8 @@ function abortOnSignal(audited: AuditedCommand): AbortSignal {
   const controller = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
-      // One Ctrl-C can arrive twice: the terminal signals the whole process group, and npm forwards its own signal.
+      // Ignores a second signal. One Ctrl-C can arrive twice: the terminal signals the whole process group, and npm
+      // forwards its own signal.
       if (controller.signal.aborted) return;
       controller.abort(new Interrupted(signal));
       setTimeout(giveUp, CLEAN_UP_MAX_MS, audited).unref();

@@ -27,7 +27,7 @@ and the QUEUE_SHARDS that the service uses. Exits with 1 if it finds a risk.`,
         const postgres = await inspectDatabase(ctx.databaseUrl);
         const redis = await checkGivenRedis(ctx);
         const unmet = problemsOf(postgres);
-        // A refused session must not be used, so it is not asked for the rights of roles.
+        // Does not read the rights of roles from a database that the service refuses.
         const rights = unmet.some(({ effect }) => effect === "refused")
           ? []
           : await findRightsRisks(ctx.pool, ctx.host.grants);

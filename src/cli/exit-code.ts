@@ -34,7 +34,7 @@ export const EXIT_HELP = `Exit status:
   130  interrupted (143 after SIGTERM); batch void, person erase, erasure
        replay and commands on the log keep what they did`;
 
-/** The command line is wrong in a way that the parser of a single option cannot detect. */
+/** The command line or the environment breaks a rule that the parser of a single option does not check. */
 export class UsageError extends Error {}
 
 /**
@@ -43,7 +43,10 @@ export class UsageError extends Error {}
  */
 export class ServersUnavailable extends Error {}
 
-/** The database stopped answering after the command had begun to write. The cause has the reason. */
+/**
+ * The database stopped answering after the command had begun to write, so it is unknown what was committed. The cause
+ * has the reason.
+ */
 export class CommitUnknown extends Error {}
 
 /**

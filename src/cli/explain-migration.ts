@@ -12,9 +12,7 @@ const HINT: Partial<Record<number, string>> = {
 const LOCKED_HINT =
   "Wait for that session or end it. Migrations that were applied stay applied. Run this again for the rest.";
 
-/**
- * Explains the error that ended `npm run migrate`. Null for a bug, because neither a setting nor a retry can fix it.
- */
+/** Explains the error that ended `npm run migrate`. Null for a bug, which no setting and no retry can fix. */
 export function explainMigration(error: unknown): Explanation | null {
   if (error instanceof MigrationsChanged) {
     const [message = "", hint = ""] = error.message.split("\n");
@@ -23,7 +21,7 @@ export function explainMigration(error: unknown): Explanation | null {
   const cause = error instanceof UnusableDatabase ? error : ((error as Error).cause ?? error);
   if (cause instanceof LocksUnavailable)
     return { message: cause.message, hint: LOCKED_HINT, exitCode: EXIT.unavailable };
-  // In a migration, such an error is a bug.
+  // Elsewhere this error means that migrations are missing. In a migration, it is a bug.
   if (isUndefined(cause)) return null;
   const { message, hint, exitCode } = explain(cause);
   if (exitCode !== EXIT.config && exitCode !== EXIT.unavailable) return null;

@@ -93,7 +93,7 @@ const NOUN: Record<string, string> = {
 };
 
 /**
- * Tells which referenced row is missing. Postgres reports it only in `detail`. The pattern matches only English
+ * Tells which referenced row is missing. Postgres reports it only in `detail`, and the pattern matches only English
  * messages.
  */
 function nameMissing({ detail = "", message }: pg.DatabaseError): string {
@@ -115,7 +115,7 @@ const FILE_PROBLEM: Record<string, string> = {
 function explainSystemError(error: unknown): Explanation {
   const { code = "", path, message = String(error) } = error as NodeJS.ErrnoException;
   const problem = FILE_PROBLEM[code];
-  // If a directory is opened as a file, reading it fails, and Node's error has no path.
+  // If a command reads a directory as a file, Node's error contains no path.
   if (problem !== undefined && (path !== undefined || code === "EISDIR"))
     return { message: `${path ?? "The file cannot be read"}: ${problem}.`, exitCode: EXIT.refused };
   if (code === "EADDRINUSE") return { message: "Another process listens on this port.", exitCode: EXIT.refused };

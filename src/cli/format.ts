@@ -14,7 +14,7 @@ export function paintError(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stderr });
 }
 
-/** Like {@link paint}, for `--help`. Commander itself removes the styles where necessary. */
+/** Like {@link paint}, for `--help`. Commander removes the styles if the output must not have them. */
 export function paintHelp(style: Style, text: string): string {
   return styleText(style, text, { validateStream: false });
 }

@@ -4,7 +4,7 @@ import { EXIT, Interrupted } from "./exit-code.ts";
 import { explain } from "./explain.ts";
 import { paintError } from "./format.ts";
 
-// The reader of a pipe may stop early, as in `voucherctl audit list | head`.
+// The program that reads the output may stop early, as in `voucherctl audit list | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : EXIT.fault));
 
 try {
@@ -16,8 +16,8 @@ try {
   } else {
     const { message, hint, exitCode } = explain(error);
     process.stderr.write(`${paintError("red", message)}\n${hint === undefined ? "" : `${hint}\n`}`);
-    // Node restores the default action of signals before it ends by itself. A late second Ctrl-C would then kill the
-    // process.
+    // Exits at once. If Node ended by itself, it would first restore the default action of signals, and a late second
+    // Ctrl-C would kill the process.
     if (error instanceof Interrupted) process.exit(exitCode);
     process.exitCode = exitCode;
   }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { readTime, type TimeUse } from "../platform/times.ts";
 
-/** A function that reads the text of an option, or a list of all texts that the option accepts. */
+/** How to read an option: a function that reads its text, or the list of all texts that it accepts. */
 type Reader<Value> = ((text: string, previous: Value) => Value) | readonly Value[];
 
 /** An option of a command, and the type of its value. The command gives the option its name. */
@@ -55,7 +55,7 @@ export function flag(description: string, conflictsWith: string[] = []): OptionO
 /** A sentence about each invalid option, by the option's name. */
 export type OptionProblems = Map<string, string>;
 
-/** Makes an option add its problem to `problems`. Commander itself would stop at the first problem. */
+/** Makes an option add its problem to `problems`. Without this, commander stops at the first problem. */
 export function collectProblems(built: Option, problems: OptionProblems): Option {
   const { parseArg, mandatory, flags } = built;
   const name = built.attributeName();

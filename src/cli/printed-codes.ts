@@ -17,7 +17,7 @@ const LENGTHS_MAX = 4;
  * @throws AppError `invalid_request` during a read, with the line that is not a code and the reason.
  */
 export async function openPrintedCodes(file: string): Promise<ReadLines> {
-  // A pipe can be read only once.
+  // Reads a pipe into memory, because it can be read only once.
   const content = statSync(file).isFile() ? null : await readFile(file);
   return () => linesOf(content === null ? createReadStream(file) : Readable.from([content]));
 }
@@ -46,8 +46,8 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
     decoder ??= new TextDecoder(encodingOf(chunk));
     yield decoder.decode(chunk, { stream: true });
   }
-  // If the file ends within a character, the character becomes U+FFFD, which is in no code. Otherwise it would silently
-  // be left out.
+  // If the file ends within a character, this yields U+FFFD, which is in no code. Without it, the character would
+  // silently be left out.
   if (decoder !== undefined) yield decoder.decode();
 }
 

@@ -20,7 +20,9 @@ import { sandbox } from "./sandbox.ts";
 import { statement } from "./statement.ts";
 import { voucher } from "./voucher.ts";
 
-/** The nouns of the core, by their headings in `voucherctl --help`. Wings and the embedded servers add their own. */
+/**
+ * The nouns of the core, by their headings in `voucherctl --help`. Wings and the embedded servers add further nouns.
+ */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher],
   "Access:": [key, member, operator],
@@ -34,8 +36,8 @@ const NOUNS: Record<string, readonly Noun[]> = {
 export type CommandPart = Readonly<Record<string, readonly Noun[]>>;
 
 /**
- * Builds `voucherctl` with all its commands, including those for the acts of wings. Throws CommanderError where
- * commander would end the process.
+ * Builds `voucherctl` with all its commands, including those for the acts of wings. The program throws CommanderError
+ * where commander would normally end the process.
  */
 export function buildProgram(parts: readonly CommandPart[], ofWings: readonly AnyAct[], host: Host): Command {
   const acts = [...ACTS, ...ofWings];
@@ -83,8 +85,8 @@ export function buildProgram(parts: readonly CommandPart[], ofWings: readonly An
 }
 
 /**
- * The verbs of a noun. These are one for each of its acts, unless the noun declares its own verb for the act, and the
- * noun's further verbs.
+ * The verbs of a noun: one for each of its acts, unless the noun declares its own verb for the act, and the noun's
+ * further verbs.
  */
 function verbsOf(noun: string, own: Noun["verbs"], acts: readonly AnyAct[]): Noun["verbs"] {
   const ofActs = acts.flatMap((act) => {

@@ -4,7 +4,7 @@ import { formatCount, formatDuration } from "./format.ts";
 /** Time between two updates of the line. Milliseconds. */
 const REDRAW_MS = 100;
 const DEFAULT_COLUMNS = 80;
-/** Time before the rate is shown. Earlier, it is too inaccurate. Milliseconds. */
+/** Time before the rate is shown, because it is too inaccurate at first. Milliseconds. */
 const RATE_AFTER_MS = 1_000;
 
 /** The progress line of a long command. */
@@ -33,7 +33,8 @@ export function openProgress(
       if (at - drawnAt < REDRAW_MS) return;
       drawnAt = at;
       const line = describeProgress(verb, noun, done, total, at - startedAt);
-      // A line that wraps could not be overwritten. Some terminals report no width, so there is a default.
+      // Cuts the line, because a line that wraps could not be overwritten. Some terminals report no width, so there is
+      // a default.
       terminal.write(`\r${line.slice(0, (terminal.columns || DEFAULT_COLUMNS) - 1)}\x1b[K`);
     },
     end() {

@@ -19,11 +19,11 @@ export async function releaseLeaseOfVoid(
   const deployment = new DatabaseFence(log);
   const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", use: "service", deployment, log });
   try {
-    // Connecting sets the id of `deployment`, which the Redis keys contain.
+    // Runs a query only to connect. Connecting sets the id of `deployment`, which the Redis keys contain.
     await pool.query("SELECT 1");
     await withRedis({ redisUrl, log }, (redis) => new Leases(redis, deployment).release(voucherId, endedTicket));
   } catch {
-    // A failure here is ignored, because a lease that is left expires.
+    // Ignores the failure, because the lease expires on its own.
   } finally {
     await pool.end();
   }

@@ -32,7 +32,7 @@ const REF = option("<reference>", "the partner's reference of its redemption");
 const BY_CODE: CommandFace<never> = {
   options: { org: OWNER },
   target: {
-    // The audit trail leaves out arguments with this name. The value may also be an id.
+    // The argument may also be an id. The name `<code>` makes the audit trail leave it out.
     argument: "<code>",
     find: (ctx, { org }, codeOrId) => findVoucherId(ctx, String(org), codeOrId),
   },
@@ -184,7 +184,7 @@ function describeHistory({ voucher, events, reservations, redemption }: VoucherH
   return `${title}\n\n${table}`;
 }
 
-/** What an operator needs to know about an event besides its type. */
+/** What an operator needs to know about an event in addition to its type. */
 function describeEvent(
   { eventType, actorConnectedId, payload }: VoucherHistory["events"][number],
   redemption: { externalRef: string; key: string; ticket: string | null } | null,

@@ -29,7 +29,7 @@ import { chooseServers, stopLastServers } from "./servers.ts";
 
 const run = promisify(execFile);
 
-/** The commands. Each gets the file. It throws {@link Refused} if it cannot begin. */
+/** The commands. Each takes the name of the file, and throws {@link Refused} if it cannot begin. */
 const COMMANDS = {
   backup: {
     usage: `Usage: npm run backup -- FILE
@@ -54,12 +54,18 @@ const NEXT = `What was redeemed since the backup can be redeemed again. Before n
   3. npm run voucherctl -- db adopt              the processes refuse a server that was set back
 Then ask partners to repeat every redeem since the backup with its own externalRef.`;
 
-/** The other files in `.data` that belong to the backup. */
+/** The files in `.data`, besides the database's directory, that belong to the backup. */
 const BESIDE = ["servers.json", "user-key.json", "user-keys.jwks.json", "log"];
-/** Files that only the running server needs, and files that the backup contains in another form. */
+/**
+ * What the backup leaves out of the database's directory: files that only the running server needs, and files that it
+ * contains in another form.
+ */
 const EXCLUDED = ["postmaster.pid", "postmaster.opts", "server.log", "pg_wal/*", "pg_replslot/*", "pg_stat_tmp/*"];
 
-/** Tells the user that another process of this folder must end first, or that the arguments are wrong. */
+/**
+ * Thrown when another process of this folder must end first, or when the arguments are wrong. The message is for the
+ * user.
+ */
 class Refused extends Error {
   readonly exitCode: number;
 
@@ -90,7 +96,7 @@ function readFileArgument(usage: string, args: string[]): string {
     }
     if (file !== undefined && others.length === 0) return file;
   } catch {
-    // The check below refuses an unknown option.
+    // After an unknown option, throws Refused below, as for other wrong arguments.
   }
   throw new Refused(usage, 2);
 }
@@ -115,8 +121,8 @@ async function backUp(file: string): Promise<void> {
 }
 
 /**
- * Copies the files of the running server between the start and the end of a Postgres backup, and the WAL that makes the
- * copy consistent.
+ * Copies the files of the running server while Postgres is in its backup mode, and then the WAL that makes the copy
+ * consistent.
  */
 async function writeBackup(databaseUrl: string, file: string): Promise<void> {
   const unfinished = `${file}.unfinished`;
@@ -124,7 +130,7 @@ async function writeBackup(databaseUrl: string, file: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    // The replication slot keeps the WAL until the connection ends.
+    // A temporary replication slot makes the server keep the WAL until this connection ends.
     await client.query("SELECT pg_create_physical_replication_slot('backup_' || pg_backend_pid(), true, true)");
     const begin = await client.query("SELECT pg_walfile_name(pg_backup_start('npm run backup', true)) AS wal");
     const exclude = EXCLUDED.map((pattern) => `--exclude=postgres/${pattern}`);
@@ -139,7 +145,7 @@ async function writeBackup(databaseUrl: string, file: string): Promise<void> {
       if (isNeeded || name.endsWith(".history"))
         copyFileSync(join(LOCAL_DIRECTORY, "postgres/pg_wal", name), join(wal, name));
     }
-    // The label is added last. A file without it is not a complete backup.
+    // The label is added last, so that a file with the label is a complete backup.
     await runTar(["-rf", unfinished, "-C", staging, "postgres/pg_wal", "postgres/backup_label"]);
     renameSync(unfinished, file);
   } finally {
@@ -171,16 +177,19 @@ function assertUnused(root: string): void {
   if (findUsers(root).length > 0) throw new Refused("Processes use the database. Stop npm start first.");
 }
 
-/** Puts the files of the backup in place. Returns the directory of the previous database, if there was one. */
+/**
+ * Replaces the current files by those of the backup. Returns the directory of the previous database, if there was one.
+ */
 async function replaceFiles(root: string, file: string): Promise<string | null> {
   const staging = mkdtempSync(join(root, "restore-"));
   try {
     await runTar(["-xf", file, "-C", staging, "--no-same-owner"]);
     if (process.getuid?.() === 0) spawnSync("chown", ["-R", "postgres:postgres", join(staging, "postgres")]);
     return await lockUsers(root, async () => {
-      // A process may have started since the first check.
+      // Checks again, because a process may have started meanwhile.
       assertUnused(root);
-      // Otherwise, a server would keep writing into the renamed directory, and could no longer be found.
+      // Stops servers that still run. They would keep writing into the renamed directory, and no later start would find
+      // them.
       await stopLastServers(root);
       return exchange(root, staging);
     });
@@ -199,8 +208,8 @@ function exchange(root: string, staging: string): string | null {
   if (before !== null) renameSync(database, before);
   renameSync(join(staging, "postgres"), database);
   save(root, { postgresPassword, reservationTokenSecret, webhookSecret, opsToken });
-  // Existing keys and the log's existing anchor are kept. They are newer than the backup, and the anchor shows what the
-  // restore has lost.
+  // Keeps existing keys and the log's existing anchor. They are newer than the backup, and the anchor shows which part
+  // of the log the restore has lost.
   for (const name of readdirSync(staging)) {
     if (name !== "servers.json" && !existsSync(join(root, name))) renameSync(join(staging, name), join(root, name));
   }
@@ -223,8 +232,8 @@ async function examine(): Promise<void> {
 }
 
 /**
- * Runs tar. Only the owner may read the files that it writes. If a file changes while tar reads it, this is no error,
- * because its WAL is in the backup.
+ * Runs tar. Only the owner may read the files that it writes. A file may change while tar reads it, because the WAL in
+ * the backup repairs its copy.
  */
 async function runTar(args: readonly string[]): Promise<string> {
   if (onPath("tar") === null) throw new Refused("There is no program tar.");
@@ -233,7 +242,7 @@ async function runTar(args: readonly string[]): Promise<string> {
     const running = run("tar", [...args], { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: "C" } });
     return (await running).stdout;
   } catch (error) {
-    // GNU tar ends with status 1 if files changed or were removed, and with 2 for real errors.
+    // GNU tar ends with status 1 if files have changed or disappeared, and with 2 after real errors.
     if ((error as { code?: unknown }).code === 1 && isGnuTar()) return "";
     throw new Refused(`tar failed: ${String((error as { stderr?: string }).stderr ?? error).trim()}`);
   } finally {

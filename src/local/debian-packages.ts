@@ -1,14 +1,14 @@
 import { spawnSync } from "node:child_process";
 
-/** The path of a program on PATH, or null. */
+/** Finds a program on PATH and returns its path, or null. */
 export function onPath(program: string): string | null {
   const found = spawnSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" });
   return found.status === 0 ? found.stdout.trim() : null;
 }
 
 /**
- * Prints the command, and installs packages with apt, as root or with passwordless sudo. Does nothing without apt or
- * these rights. Reports no failure, so the caller must check that the program exists.
+ * Prints a command and runs it, to install packages with apt as root or with passwordless sudo. Does nothing without
+ * apt or these rights. Reports no failure, so the caller must check that the program exists.
  */
 export function installDebianPackages(name: string, packages: readonly string[], say: (line: string) => void): void {
   if (onPath("apt-get") === null) return;

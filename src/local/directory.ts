@@ -12,7 +12,7 @@ export interface SavedServers {
   postgresPort: number;
   redisPort: number;
   postgresPassword: string;
-  /** Absent while a Redis that an earlier release started is running. */
+  /** Absent while a Redis server of an earlier release, which had no password, still runs. */
   redisPassword?: string | undefined;
   reservationTokenSecret: string;
   webhookSecret: string;
@@ -22,21 +22,21 @@ export interface SavedServers {
 /** A running `npm start`, as saved in `servers.json`. */
 export interface Start {
   pid: number;
-  /** Distinguishes the process from a later one with the same id. */
+  /** Distinguishes this process from a later process with the same id. */
   identity?: string;
   port: number;
   baseUrl: string;
   /** The names of the secrets and server addresses that the operator has set. Their values are not saved. */
   own: string[];
-  /** The other variables that were given. For processes that join this one, and for commands. */
+  /** The other variables that were given, for commands and for processes that join this start. */
   settings: Record<string, string>;
 }
 
 /** The remaining content of `servers.json`. */
 interface Remembered {
-  /** The starts that were running when the last one began. */
+  /** Each `npm start` that was running when the last one began. */
   starts: Start[];
-  /** The names of the secrets that were given to the last start. */
+  /** The names of the secrets that the operator gave to the last `npm start`. */
   lastOwn: Start["own"];
   /** The variables of the embedded database's log. */
   log: object;
@@ -86,9 +86,8 @@ function otherStarts(directory: string): Start[] {
 const SERVERS = ["DATABASE_URL", "REDIS_URL"];
 
 /**
- * Asserts that the environment names every server that the operator gave to the running `npm start`. Otherwise the
- * process would start an empty embedded server.
- * @throws ConfigError that names the variables to set.
+ * Asserts that the environment names every server that the operator gave to the running `npm start`. A process without
+ * these names would start an empty embedded server.
  */
 export function assertSameServers(given: GivenServers): void {
   const isGiven: Record<string, boolean> = {
@@ -99,14 +98,17 @@ export function assertSameServers(given: GivenServers): void {
   assertGiven(own.filter((name) => SERVERS.includes(name) && isGiven[name] === false));
 }
 
-/** @throws ConfigError that names the missing secrets. Only the operator has them. */
+/**
+ * Asserts that nothing is missing. Only the operator has these secrets and addresses. @throws ConfigError that names
+ * them.
+ */
 export function assertGiven(missing: readonly string[]): void {
   if (missing.length === 0) return;
   const what = missing.every((name) => SERVERS.includes(name)) ? "servers" : "secrets";
   throw new ConfigError(`The running service uses ${what} of your own. Set ${missing.join(" and ")} here too.`);
 }
 
-/** The environment. Missing variables come from the running `npm start`. */
+/** The environment, in which variables of the running `npm start` take the place of missing variables. */
 export function withSettings(start: Start | null, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...start?.settings, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim())) };
 }
@@ -118,9 +120,9 @@ export function privateReceivers(env: NodeJS.ProcessEnv): Record<string, string>
 
 /**
  * The environment of a command. Missing variables come from the running `npm start` and its processes, including their
- * address and the log of the embedded database. If the environment names a database, it may be for another service, so
- * it gets only the address. Contains the contents of files instead of their names. So a database counts as named
- * whether its address is in a variable or in a file.
+ * address and the log of the embedded database. An environment that names a database may be for another service, so
+ * only the address is added to it. Variables with names of files are replaced by the contents of the files, so a
+ * database may be named in either way.
  * @throws ConfigError
  */
 export function withLastStart(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

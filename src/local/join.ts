@@ -8,8 +8,8 @@ import { addUser, findUsers, lockUsers, removeUser } from "./server-users.ts";
 import { findRunningServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 
-// Loaded before the program of `npm run api` and `npm run worker`. Unless both servers are given, the process joins the
-// running `npm start`: it uses the servers and variables of that start, and ends with it.
+// Loaded before the program of `npm run api` and `npm run worker`. If the environment does not name both servers, the
+// process joins the running `npm start`: it uses the servers and variables of that start, and ends with it.
 const role = process.argv[1]?.endsWith("workers/main.ts") ? "worker" : "api";
 
 const HELP = {
@@ -69,12 +69,12 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
   const servers = findRunningServers(readGivenServers(given));
   const env = await serviceEnvironment(withSettings(start, given), servers);
   const isApi = role === "api";
-  // Removes the variables that name files with secrets, because the values of these secrets are now set.
+  // Removes the variables that name files with secrets, because the secrets themselves are now in the environment.
   for (const name of Object.keys(process.env)) if (name.endsWith("_FILE") && !(name in env)) delete process.env[name];
   Object.assign(process.env, {
     ...withoutUnset(env),
     ...(servers.embedded && !env.LOG_KEY_FILE && readSaved(LOCAL_DIRECTORY).log),
-    // The API never gets the log's signing key.
+    // Only workers get the log's signing key.
     ...(isApi && { LOG_KEY_FILE: "", BASE_URL: env.BASE_URL || start.baseUrl }),
     ...(await takePorts(start, env)),
   });
@@ -90,9 +90,9 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
 }
 
 /**
- * Reserves the ports on which this process listens, until it ends. It uses the ports that its environment names, unless
- * another process has them. In that case, and if none is named, it uses the next free ports. The running `npm start`
- * may have the same ports if its environment was exported to this process.
+ * Reserves the ports on which this process listens, until it ends: those that its environment names, or the next free
+ * ports if another process has them or none is named. For example, an environment copied from the running `npm start`
+ * names ports that are in use.
  */
 async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const wanted = {
@@ -104,8 +104,7 @@ async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<s
   await lockUsers(root, async () => {
     const others = findUsers(root).flatMap(({ ports = [] }) => ports);
     for (const [name, text] of Object.entries(wanted)) {
-      // A text that is not a port number is skipped here. It is refused when the configuration is read. 0 means any
-      // free port.
+      // Skips a text that is not a port number: readConfig refuses it later. 0 means any free port.
       if (!/^[1-9]\d{0,4}$/.test(text)) continue;
       const port = await firstFreePort(Number(text), [...others, ...Object.values(chosen).map(Number)]);
       chosen[name] = String(port);

@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 /** A local Postgres cluster, on loopback. */
 export interface LocalPostgres {
-  /** The directory of the cluster. It is created when first used. */
+  /** The directory of the cluster. The first start creates it. */
   directory: string;
   port: number;
   password: string;
@@ -28,9 +28,9 @@ export function postgresUrl(server: LocalPostgres, database = "postgres"): strin
 }
 
 /**
- * Creates the cluster if it is missing, and starts it if it is not running. It runs in its own session, which Ctrl-C
- * does not reach. Stop it with {@link stopPostgres}. For root, the cluster runs as the user `postgres`, who is created
- * if missing.
+ * Creates the cluster if it is missing, and starts it if it is not running. It runs in its own session, so Ctrl-C does
+ * not end it. Stop it with {@link stopPostgres}. If this process runs as root, the cluster runs as the user `postgres`,
+ * which is created if it is missing.
  * @throws Error that tells what to do when the directory cannot be used.
  */
 export async function startPostgres(server: LocalPostgres): Promise<void> {
@@ -64,7 +64,7 @@ function isRunning(server: LocalPostgres): boolean {
 }
 
 async function createCluster(server: LocalPostgres): Promise<void> {
-  // An interrupted first start leaves files. initdb refuses a directory with files.
+  // Deletes what an interrupted first start has left, because initdb refuses a directory with files.
   rmSync(server.directory, { recursive: true, force: true });
   mkdirSync(dirname(server.directory), { recursive: true });
   try {

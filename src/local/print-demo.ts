@@ -10,7 +10,8 @@ import { chooseServers } from "./servers.ts";
 import { mintUserToken } from "./user-keys.ts";
 
 // `npm run demo`: makes a demo organization on the running service, and prints its key, its codes and the same commands
-// as a first `npm start`. In production, the organization is a sandbox. Wings add to it, each with an option.
+// as a first `npm start`. In production, the organization is a sandbox. Wings can add to the demo, each through an
+// option.
 
 /** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;
@@ -25,7 +26,7 @@ try {
   assertSameServers(configured);
   const servers = await chooseServers(configured, (line) => console.error(line));
   const { databaseUrl, redisUrl } = servers;
-  // The secrets of the embedded servers are left out, because the demo uses none.
+  // Leaves out the secrets of the embedded servers, because the demo uses none.
   const config = readConfig({ ...env, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl }, CONFIG_PARTS);
   const admin = openAdminContext(databaseUrl, openLogger("fatal", "demo"));
   try {

@@ -9,7 +9,10 @@ export function identify(pid: number): string | null {
   return process.platform === "linux" ? identifyByProc(pid) : identifyByPs(pid);
 }
 
-/** Whether the identified process still runs. Earlier releases recorded only the id. */
+/**
+ * Whether the process with this id and identity still runs. Without an identity, only the id counts: earlier releases
+ * recorded no identity.
+ */
 export function isRunning(pid: number, identity: string | undefined): boolean {
   const found = identify(pid);
   return found !== null && (!identity || found === identity);
@@ -17,10 +20,10 @@ export function isRunning(pid: number, identity: string | undefined): boolean {
 
 function identifyByProc(pid: number): string | null {
   const stat = readText(`/proc/${pid}/stat`);
-  // The fields after the name, which may contain spaces and brackets. Field 22 is the start time, in ticks since the
-  // boot of the machine.
+  // Reads the fields after the process's name, because the name may contain spaces and brackets. Field 22 is the start
+  // time, in ticks since the boot of the machine.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie process has ended, but its parent has not read its status.
+  // A zombie process counts as ended: only its parent has not read its status yet.
   if (stat === "" || state === "Z") return null;
   return `${fields[18]} ${readText("/proc/sys/kernel/random/boot_id").trim()}`;
 }

@@ -8,12 +8,14 @@ import { installDebianPackages, onPath } from "./debian-packages.ts";
 export interface LocalRedis {
   directory: string;
   port: number;
-  /** If there is no password, every user of the machine may use the server. */
+  /** Without a password, every user of the machine may use the server. */
   password?: string | undefined;
 }
 
 const SETTINGS = ["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction", "--databases", "64"];
-/** The file with the password. On a command line, every user of the machine could see the password. */
+/**
+ * The file with the password. The password must not be on the command line, which every user of the machine can read.
+ */
 const SETTINGS_FILE = "redis.conf";
 const DOCKER_IMAGE = "redis:7.4-alpine";
 /** Maximum wait for a server or process to start on a busy machine. Milliseconds. */

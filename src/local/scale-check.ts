@@ -54,8 +54,8 @@ const OPTIONS = {
 const BOUNDS = { seconds: [20, 60], callers: [1, 512], vouchers: [100, 200_000] } as const;
 
 /**
- * Minimum duration of a load. Processes record how busy they are every ten seconds, so for a shorter load, the records
- * would describe the time before it. Seconds.
+ * Minimum duration of a load. Processes record every ten seconds how busy they are, so after a shorter load the records
+ * would still describe the time before it. Seconds.
  */
 const LOAD_MIN_SECONDS = 20;
 /** Maximum wait for Redis. Milliseconds. */
@@ -142,15 +142,12 @@ interface Supply {
 
 /** The name of the sandbox that is made if none is given, and the name of its brand and product. */
 const SANDBOX_NAME = "Scale check";
-/** So many keys that no key reaches its own limit before the service reaches its limit. */
+/** Number of keys. With so many, the service reaches its limit before any key reaches its own. */
 const KEYS = 16;
 /** Maximum validity of the keys and vouchers. Milliseconds. */
 const VALID_MS = 3_600_000;
 
-/**
- * Issues vouchers and keys in a sandbox: in the given sandbox, or in one that the first run creates.
- * @throws Error with a sentence for a live organization, because its partner would lose vouchers.
- */
+/** Issues vouchers and keys in the given sandbox, or in a sandbox that the first run creates. */
 async function openSupply(admin: AdminContext, given: string | null, count: number): Promise<Supply> {
   const ctx = { ...admin, audited: auditedCommand("scale-check", {}) };
   const organizationId =
@@ -225,7 +222,10 @@ interface Load extends Pick<Supply, "keys" | "codes"> {
 /** How long a caller pauses after a refusal. Milliseconds. */
 const REST_MS = 100;
 
-/** Redeems vouchers with several callers, each one voucher at a time, until the time is over or no voucher is left. */
+/**
+ * Redeems vouchers with several callers until the time is over or no voucher is left. Each caller redeems one voucher
+ * at a time.
+ */
 async function runLoad({ urls, keys, codes, callers, seconds, signal }: Load): Promise<LoadResult> {
   const pools = urls.map((url) => new Pool(url, { connections: Math.ceil(callers / urls.length) }));
   const latencies: number[] = [];
@@ -286,7 +286,7 @@ interface Measured {
 /** Time between two readings from Postgres. Milliseconds. */
 const LOOK_EVERY_MS = 200;
 
-/** Begins to measure what the processes themselves do not record. Reading the result ends the measurement. */
+/** Begins to measure what the processes do not record themselves. Reading the result ends the measurement. */
 async function openMeters(pool: pg.Pool, redis: RedisClient) {
   const startedAt = performance.now();
   const redisBefore = await readRedisCpu(redis);
@@ -309,7 +309,7 @@ async function openMeters(pool: pg.Pool, redis: RedisClient) {
       const busyRedis = Math.max(
         ...redisAfter.map((after, index) => (after - (redisBefore[index] ?? after)) / seconds),
       );
-      // Each worker has one batch in progress. So the number of busy Postgres sessions shows how many workers wait for
+      // Each worker has one batch in progress. So the number of busy Postgres sessions tells how many workers wait for
       // Postgres.
       const mean = working.reduce((sum, one) => sum + one, 0) / Math.max(working.length, 1);
       const busyPostgres = working.length === 0 ? null : Math.min(1, mean / Math.max(workers.processes, 1));
@@ -353,12 +353,12 @@ export type RecordedUse = Pick<ServiceProcess, "role" | "queues" | "isUp" | "bus
 /** A part of the service, and the share of the time in which it was busy during a load. */
 export interface Part {
   name: "API" | "worker" | "Redis" | "Postgres";
-  /** The share of its busiest process. Null if unknown. */
+  /** How busy its busiest process was: a share of the time. Null if unknown. */
   busy: number | null;
   processes: number;
 }
 
-/** A part that is busy for at least this share of the time is the limit, because calls wait for it. */
+/** If a part is busy for at least this share of the time, calls wait for it, so it limits the throughput. */
 const LIMIT_MIN = 0.7;
 
 /** The busiest part. Null if every part has spare time. */

@@ -8,7 +8,7 @@ const LOCK_TIMEOUT_MS = 120_000;
 
 /** A process that uses the embedded servers of a directory, as recorded in a file named by the process id. */
 interface User {
-  /** Distinguishes the process from a later one with the same id. */
+  /** Distinguishes this process from a later process with the same id. */
   identity?: string;
   /** The process id of the `npm start` that it has joined, and the ports on which it will listen. */
   joined?: number;
@@ -18,8 +18,8 @@ interface User {
 /** Runs `work` while no other process of this checkout starts or stops the servers. */
 export async function lockUsers<T>(root: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(root, { recursive: true });
-  // Only its owner can list the folder. The embedded Postgres may run as another user, who must enter it to reach its
-  // own files.
+  // Only the owner can list this folder. The embedded Postgres may run as another user, who must be able to pass
+  // through the folder to its own files.
   chmodSync(root, 0o711);
   const unlock = await lockFile(join(root, "servers"), LOCK_TIMEOUT_MS);
   return work().finally(unlock);

@@ -28,14 +28,14 @@ export interface ServiceServers {
 
 /** The servers to use: the configured servers, and an embedded server for each server that is not configured. */
 export interface ChosenServers extends ServiceServers {
-  /** Ends this process's use of the embedded servers. The last process that uses them also stops them. */
+  /** Ends this process's use of the embedded servers. If no other process uses them, also stops them. */
   release(): Promise<void>;
   /** Calls back once, with a sentence, when an embedded server has ended. */
   watch(onEnd: (sentence: string) => void): void;
 }
 
 /**
- * The webhook variables for embedded servers: their secret and, outside production, the permission to send to private
+ * The webhook variables of embedded servers: the secret and, except in production, the permission to send to private
  * addresses.
  */
 export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJS.ProcessEnv): Record<string, string> {
@@ -47,8 +47,8 @@ export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJ
 
 /**
  * Chooses the servers, and starts the embedded servers if they are not running. Each process that uses them writes a
- * file named by its process id. So a process that was killed does not keep them running. If one of them does not start,
- * both are stopped, unless another process uses them.
+ * file named by its process id. The file of a killed process is ignored, so it does not keep them running. If one of
+ * them does not start, both are stopped, unless another process uses them.
  * @throws Error when a given server does not answer. The message names its variable.
  */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
@@ -106,17 +106,17 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
 }
 
 /**
- * Stops the servers of the last run of a directory. They still run if all its processes were killed. Call it under
- * {@link lockUsers}, and only while no process uses them.
+ * Stops the servers of the last run of a directory, which still run if all processes of that run were killed. Call it
+ * under {@link lockUsers}, and only while no process uses the servers.
  */
 export async function stopLastServers(root: string): Promise<void> {
   const { postgres, redis } = serversOf(root, readSaved(root) as SavedServers);
-  // Without a directory, there is no server. A production install has no program to find out.
+  // Without a directory there is no server to stop. A production install has no pg_ctl, so this must not call it then.
   if (existsSync(postgres.directory)) await stopPostgres(postgres);
   if (redis.port !== undefined) await stopRedis(redis);
 }
 
-/** The servers of a running `npm start`: given servers, and embedded servers that it has started. */
+/** The servers of a running `npm start`: those that were given to it, and the embedded servers that it started. */
 export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: GivenServers): ServiceServers {
   const root = resolve(LOCAL_DIRECTORY);
   const saved = readSaved(root) as SavedServers;
@@ -179,7 +179,8 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
     webhookSecret: randomBytes(32).toString("hex"),
     opsToken: randomBytes(16).toString("hex"),
     ...before,
-    // Another program may have taken the ports of the last run.
+    // Chooses new ports if no process uses the servers, because another program may have taken the ports of the last
+    // run.
     postgresPort: (inUse && before.postgresPort) || (await freePort()),
     redisPort: (inUse && before.redisPort) || (await freePort()),
     redisPassword: inUse ? before.redisPassword : (before.redisPassword ?? randomBytes(24).toString("hex")),

@@ -14,9 +14,9 @@ export async function serviceEnvironment(
   return {
     ...webhookEnvOf(servers, given),
     ...given,
-    // The local user keys are accepted only with the embedded database.
+    // Only with the embedded database, tokens that are signed with the local user keys are accepted.
     ...(embedded && !given.AUTH_JWKS_URL && { AUTH_JWKS_URL: await useLocalUserKeys(LOCAL_DIRECTORY) }),
-    // Metrics, and pages with a development token, are only for this machine unless its user opens them to others.
+    // Only this machine can reach the metrics, and the pages with a development token, unless its user sets HOST.
     HOST: given.HOST || "127.0.0.1",
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,

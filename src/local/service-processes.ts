@@ -10,12 +10,18 @@ const SCRIPTS = { API: "../main.ts", worker: "../../workers/main.ts" };
 
 type Kind = keyof typeof SCRIPTS;
 
-/** Maximum wait for a process to end. A process that still runs then counts as frozen, and is killed. Milliseconds. */
+/**
+ * Maximum wait for a process to end. A process that still runs after this time counts as frozen, and is killed.
+ * Milliseconds.
+ */
 const END_MAX_MS = CLOSE_MAX_MS + 5_000;
 
-/** Pause before a process that has ended is started again. It doubles with each consecutive end. Milliseconds. */
+/**
+ * Pause before a process that has ended is started again. The pause doubles each time the process soon ends again.
+ * Milliseconds.
+ */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };
-/** If a process has run for this long, its next end does not count as consecutive. Milliseconds. */
+/** After a process has run for this long, the pause before its next start is the first one again. Milliseconds. */
 const STEADY_MS = 60_000;
 
 /** The pause after this many consecutive ends. */
@@ -48,14 +54,13 @@ export class ServiceProcesses {
   }
 
   /**
-   * Starts a process in its own process group, so that Ctrl-C reaches only this process. It then stops the others in
-   * order.
+   * Starts a process in its own process group. Ctrl-C then signals only `npm start`, which stops the others in order.
    */
   start(kind: Kind, env: NodeJS.ProcessEnv, ends = 0): void {
     const startedAt = performance.now();
     const child = spawn(process.execPath, [fileURLToPath(new URL(SCRIPTS[kind], import.meta.url))], {
       env,
-      // The IPC channel closes if this process is killed. The child notices this.
+      // If this process is killed, the IPC channel closes, and the child ends.
       stdio: ["ignore", "pipe", "inherit", "ipc"],
       detached: true,
     });
@@ -75,7 +80,7 @@ export class ServiceProcesses {
     });
   }
 
-  /** From now on, a process that ends is started again. A process that ended earlier has failed to start. */
+  /** From now on, starts each process that ends again. Until now, a process that ends has failed to start. */
   keepRunning(): void {
     this.#keepsRunning = true;
   }

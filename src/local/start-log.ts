@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Transform } from "node:stream";
 
-/** Keeps the log of `npm start`'s processes until the service is ready. Passes on later lines. */
+/** Keeps the log lines of `npm start`'s processes until the service is ready. Passes on later lines at once. */
 export class StartLog {
   private readonly file: string;
   private lines: string[] | null = [];
@@ -11,9 +11,7 @@ export class StartLog {
     this.file = file;
   }
 
-  /**
-   * A stream for the output of one process. It passes on only whole lines, so that lines of two processes do not mix.
-   */
+  /** A stream for the output of one process. Passes on only whole lines, so that lines of two processes do not mix. */
   open(): Transform {
     let rest = "";
     return new Transform({
@@ -36,7 +34,7 @@ export class StartLog {
     writeFileSync(this.file, this.takeLines(), { mode: 0o600 });
   }
 
-  /** Returns the kept lines, to be shown because the start has failed. Later lines are passed on. */
+  /** Returns the kept lines, to show them after a failed start. Later lines are passed on. */
   takeLines(): string {
     const kept = this.lines?.join("") ?? "";
     this.lines = null;

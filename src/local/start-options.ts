@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 
 /**
- * Maximum number of processes of each kind. They leave enough connections of the embedded Postgres for commands and for
+ * Maximum number of processes of each kind. They leave enough connections to the embedded Postgres for commands and for
  * processes that join.
  */
 const MOST = { workers: 16, apis: 4 };

@@ -36,7 +36,7 @@ const DEMOS = await loadParts("demo");
 /** Maximum wait until joined processes have finished their work. Milliseconds. */
 const JOINED_END_MAX_MS = 20_000;
 
-// With NODE_USE_ENV_PROXY, Node would use the network's proxy for this machine's own ports.
+// With NODE_USE_ENV_PROXY, Node would use the network's proxy even for ports of this machine.
 const { no_proxy: NO_PROXY = process.env.NO_PROXY } = process.env;
 process.env.no_proxy = [NO_PROXY, "localhost", "127.0.0.1", "[::1]"].filter(Boolean).join(",");
 
@@ -70,7 +70,7 @@ try {
   const config = readApiConfig(env, CONFIG_PARTS);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
-  // Only the embedded database's log begins without an operator's command.
+  // Without an operator's command, only the log of the embedded database begins.
   const [log] = servers.embedded && !given.LOG_KEY_FILE ? await loadParts("start") : [];
   const localTlog = (await log?.use(LOCAL_DIRECTORY, config.baseUrl)) ?? null;
   if (log !== undefined && localTlog !== null) {
@@ -91,7 +91,7 @@ try {
   for (const each of workerMetricsPorts) processes.start("worker", { ...env, METRICS_PORT: String(each) });
   for (const [index, each] of apiPorts.entries()) {
     const own = { PORT: String(each), METRICS_PORT: String(metricsPorts[index]) };
-    // The API never gets the log's signing key.
+    // Only workers get the log's signing key.
     processes.start("API", { ...env, BASE_URL: baseUrl, LOG_KEY_FILE: "", ...own });
   }
   const host = hostFrom(config.host);
@@ -104,7 +104,7 @@ try {
     settings: settingsOf(given, CONFIG_PARTS),
   });
   if (localTlog !== null) save(LOCAL_DIRECTORY, { log: localTlog });
-  // A database without a key is new, because every partner needs a key.
+  // Makes a demo only in a database without keys. It is new, because every partner needs a key.
   const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
   const metrics = metricsPorts.map((each) => `http://localhost:${each}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
@@ -192,7 +192,10 @@ async function stopNow(exitCode: number): Promise<never> {
   process.exit(exitCode);
 }
 
-/** Waits for the processes that joined this `npm start`. They end on their own after its file entry is removed. */
+/**
+ * Waits for the processes that joined this `npm start`. They end on their own when its entry in `servers.json` is
+ * removed.
+ */
 async function untilJoinedEnd(): Promise<void> {
   const giveUpAt = Date.now() + JOINED_END_MAX_MS;
   const hasJoined = () => findUsers(resolve(LOCAL_DIRECTORY)).some(({ joined }) => joined === process.pid);

@@ -8,7 +8,7 @@ const KEY_ID = "embedded";
 
 /**
  * Returns the URL of the public key that verifies user tokens on the embedded servers. Creates the key pair if it does
- * not exist. Only processes with this URL in AUTH_JWKS_URL trust the key.
+ * not exist. A process trusts the key only if its AUTH_JWKS_URL is this URL.
  */
 export async function useLocalUserKeys(directory: string): Promise<string> {
   const [privateFile, publicFile] = [privateFileOf(directory), resolve(directory, "user-keys.jwks.json")];
