@@ -3,7 +3,6 @@ import { builtinModules } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { CODE_GUARDS } from "./proof/guards/code-guards.ts";
 import {
   countUnchecked,
   findHandWritten,
@@ -291,12 +290,6 @@ it("only listed files read the host's clock", () => {
 it("the migrations are numbered consecutively", async () => {
   const files = readdirSync(new URL("../migrations", import.meta.url)).toSorted();
   expect(files.map((file) => Number(file.slice(0, 5)))).toEqual(files.map((_, at) => at + 1));
-});
-
-it("each guard that the endurance run removes occurs once in its file", () => {
-  const root = fileURLToPath(new URL("..", import.meta.url));
-  const count = (file: string, text: string) => readFileSync(join(root, file), "utf8").split(text).length - 1;
-  expect(CODE_GUARDS.filter(({ file, text }) => count(file, text) !== 1)).toEqual([]);
 });
 
 const HAND_WRITTEN = findHandWritten();
