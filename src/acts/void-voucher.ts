@@ -14,12 +14,6 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { write } from "../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** A voided voucher, and the ticket of the live reservation that was ended by voiding it. Null if there was none. */
-export interface VoidResult {
-  voucherId: string;
-  endedTicket: string | null;
-}
-
 /** The id of an organization's voucher with this code or id. @throws AppError `voucher_not_found`. */
 export async function findVoucherId(
   { pool }: Pick<AuditContext, "pool">,
@@ -44,10 +38,10 @@ export function voidRefusal(voucher: VoucherState, now: Date): Exclude<VoucherRe
 
 /**
  * Voids an Active or Suspended voucher permanently. Ends its reservation and appends the sealed event in the same
- * transaction.
+ * transaction. The reservation's lease needs no release, because a voided voucher is refused before its lease is read.
  * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.
  */
-export function voidById(ctx: AuditContext, voucherId: string, reason: string | null): Promise<VoidResult> {
+export function voidById(ctx: AuditContext, voucherId: string, reason: string | null): Promise<void> {
   return withAuditEntry(ctx, { type: "VoucherInstance", id: voucherId }, async (tx) => {
     await lockVoucher(tx, voucherId);
     const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);
@@ -56,7 +50,6 @@ export function voidById(ctx: AuditContext, voucherId: string, reason: string | 
     const final = voidRefusal(voucher, now);
     if (final !== null) throw new AppError(final, (t) => t(`inDetail.notVoided.${final}`));
     await voidActive(ctx, tx, [voucher], now, reason);
-    return { voucherId, endedTicket: liveReservation(voucher.reservation, now)?.ticket ?? null };
   });
 }
 

@@ -4,7 +4,7 @@ import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { findVoucherId } from "../acts/void-voucher.ts";
 import { extendVoucher } from "../acts/voucher/extend.ts";
 import { resumeVoucher, suspendVoucher } from "../acts/voucher/suspend.ts";
-import { type LeaseRelease, voidVoucher } from "../acts/voucher/void.ts";
+import { voidVoucher } from "../acts/voucher/void.ts";
 import type { FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
 import type { VoucherStatus } from "../core/voucher/voucher.ts";
@@ -35,15 +35,6 @@ const BY_CODE: CommandFace<never> = {
     // The argument may also be an id. The name `<code>` makes the audit trail leave it out.
     argument: "<code>",
     find: (ctx, { org }, codeOrId) => findVoucherId(ctx, String(org), codeOrId),
-  },
-};
-
-const VOID: CommandFace<object, LeaseRelease> = {
-  ...BY_CODE,
-  async around(ctx, _options, perform) {
-    // Loaded on demand, because most commands need no Redis.
-    const { releaseLeaseOfVoid } = await import("./release-lease.ts");
-    return { result: await perform({ releaseLeaseOf: (voided) => releaseLeaseOfVoid(ctx, voided) }) };
   },
 };
 
@@ -99,7 +90,7 @@ export const voucher: Noun = {
     ...verbOf(extendVoucher, BY_CODE),
     ...verbOf(suspendVoucher, BY_CODE),
     ...verbOf(resumeVoucher, BY_CODE),
-    ...verbOf(voidVoucher, VOID),
+    ...verbOf(voidVoucher, BY_CODE),
   },
 };
 

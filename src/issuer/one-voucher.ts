@@ -23,20 +23,20 @@ export const typedCode = filledTextUpTo(CODE_INPUT_MAX, "The voucher's code, in 
 type Deps = IssuerDeps & MissGuard;
 
 /** How the endpoint of an act on one voucher differs from other endpoints. */
-interface OneVoucher<F extends Fields, Response extends z.ZodObject, Needs> {
+interface OneVoucher<F extends Fields, Response extends z.ZodObject> {
   operationId: keyof typeof ERRORS_OF;
   summary: string;
   description: string;
   response: Response;
   responseDescription: string;
   /** Performs the act on a voucher of the caller's organization. */
-  run(deps: Deps & Needs, ctx: AuditContext, id: string, values: Values<F>): Promise<z.output<Response>>;
+  run(ctx: AuditContext, id: string, values: Values<F>): Promise<z.output<Response>>;
 }
 
 /** The endpoint of an act on one voucher. The body names the voucher by its code or its id. */
-export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObject, Needs = object>(
+export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObject>(
   { name, fields }: Pick<Act<F>, "name" | "fields">,
-  { run, ...described }: OneVoucher<F, Response, Needs>,
+  { run, ...described }: OneVoucher<F, Response>,
 ) {
   const operation: string = described.operationId;
   const body = z
@@ -57,14 +57,12 @@ export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObjec
     ...described,
     access: ISSUER_KEY,
     body,
-    handler: async (deps: Deps & Needs, { caller, body: { code, id: given, ...rest } }) => {
+    handler: async (deps: Deps, { caller, body: { code, id: given, ...rest } }) => {
       const id = await inIssuer(deps, caller, (ctx) => findTarget(deps, ctx, caller, code ?? null, given ?? ""));
-      return inIssuer(
-        deps,
-        caller,
-        (ctx) => run(deps, { ...ctx, lockWaitMs: LOCK_WAIT_MS }, id, valuesIn(fields, rest)),
-        [name, { id, ...givenIn(rest) }],
-      ).catch((error: unknown) => {
+      return inIssuer(deps, caller, (ctx) => run({ ...ctx, lockWaitMs: LOCK_WAIT_MS }, id, valuesIn(fields, rest)), [
+        name,
+        { id, ...givenIn(rest) },
+      ]).catch((error: unknown) => {
         throw isLockTimeout(error) ? voucherBusy() : error;
       });
     },

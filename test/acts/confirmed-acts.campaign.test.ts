@@ -76,7 +76,6 @@ const DEPS = {
   grants: [],
   codes: null,
   onChunk: () => undefined,
-  releaseLeaseOf: async () => undefined,
   queueViews: { open: async () => [] },
   redis: null,
   testEndpoint: async () => ({ delivered: true, status: 200, failure: null, durationMs: 1 }),

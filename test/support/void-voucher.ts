@@ -1,4 +1,4 @@
-import { findVoucherId, type VoidResult, voidById } from "../../src/acts/void-voucher.ts";
+import { findVoucherId, voidById } from "../../src/acts/void-voucher.ts";
 import type { AuditContext } from "../../src/acts/with-audit-entry.ts";
 
 /** Voids an organization's voucher with this code. */
@@ -7,6 +7,6 @@ export async function voidVoucher(
   organizationId: string,
   code: string,
   reason: string | null,
-): Promise<VoidResult> {
+): Promise<void> {
   return voidById(ctx, await findVoucherId(ctx, organizationId, code), reason);
 }

@@ -3,16 +3,11 @@ import { normaliseCode } from "../../core/voucher/codes.ts";
 import { text as shown } from "../../platform/api/fields.ts";
 import { act } from "../act.ts";
 import { optional, text } from "../fields.ts";
-import { type VoidResult, voidById } from "../void-voucher.ts";
+import { voidById } from "../void-voucher.ts";
 import type { AuditContext } from "../with-audit-entry.ts";
 
 /** Why a voucher is voided. */
 export const REASON = optional(text("Reason", 200, { hint: "Kept in the sealed history." }));
-
-/** Releases the lease of a reservation that was ended by voiding its voucher. */
-export interface LeaseRelease {
-  releaseLeaseOf(voided: VoidResult): Promise<void>;
-}
 
 export const voidVoucher = act({
   name: "voucher void",
@@ -33,8 +28,8 @@ export const voidVoucher = act({
     },
   },
   result: z.object({ id: shown("The voucher's id."), status: z.literal("Voided") }),
-  async run(ctx: AuditContext & LeaseRelease, id, { reason }) {
-    await ctx.releaseLeaseOf(await voidById(ctx, id, reason));
+  async run(ctx: AuditContext, id, { reason }) {
+    await voidById(ctx, id, reason);
     return { id, status: "Voided" as const };
   },
   said: ({ id }) => `Voucher ${id} is voided.`,

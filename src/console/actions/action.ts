@@ -5,24 +5,21 @@ import type { OperatorRole } from "../../acts/operator-role.ts";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
-import type { releaseLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import type { RandomBytes } from "../../platform/base32.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
-import type { DepsOf } from "../../platform/http/endpoint.ts";
 import type { SendFile } from "../../platform/http/send-file.ts";
 import type { QueueViews } from "../../platform/queues/queue-views.ts";
 
 /** The dependencies that forms and actions take from the process that serves them. */
-export type ActionDeps = DepsOf<typeof releaseLease> &
-  OperatorReads & {
-    pool: pg.Pool;
-    config: Site;
-    randomBytes: RandomBytes;
-    queueViews: Pick<QueueViews, "open">;
-    sendFile: SendFile;
-  };
+export type ActionDeps = OperatorReads & {
+  pool: pg.Pool;
+  config: Site;
+  randomBytes: RandomBytes;
+  queueViews: Pick<QueueViews, "open">;
+  sendFile: SendFile;
+};
 
 /** Thrown if the value entered in `field` cannot be used. The message continues the field's label. */
 export class FieldProblem extends Error {

@@ -2,8 +2,6 @@ import { actOfFurtherForm } from "../../acts/act.ts";
 import { ACTS, type AnyAct } from "../../acts/acts.ts";
 import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
 import { queueActs } from "../../acts/queue/acts.ts";
-import { voidVoucher } from "../../acts/voucher/void.ts";
-import { releaseEndedLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
 import { linkActions } from "../../pages/operator-frame.ts";
 import type { QueueSettings } from "../../platform/queues/queue-settings.ts";
@@ -18,16 +16,12 @@ export function formsOf<Deps>(
   queues: readonly QueueSettings[],
   ofWings: { acts: readonly AnyAct[]; forms: readonly Action<Deps>[] },
 ) {
-  const own = [
-    formOf(voidVoucher, ({ api }) => ({ releaseLeaseOf: (voided) => releaseEndedLease(api, voided) })),
-    ...ofWings.forms,
-  ];
   const following = [...ACTS, ...ofWings.acts].filter(
-    ({ only, name }) => only !== "command" && !own.some(({ is: [, command] }) => command === name),
+    ({ only, name }) => only !== "command" && !ofWings.forms.some(({ is: [, command] }) => command === name),
   );
   return [
     ...following.flatMap((act) => [act, actOfFurtherForm(act) ?? []].flat()).map((act) => formOf(act)),
-    ...own,
+    ...ofWings.forms,
     ...queues.flatMap((queue) =>
       queueActs(queue).map((act) => formOf(act, ({ api: { queueViews } }) => ({ queueViews }), queue.name)),
     ),

@@ -107,11 +107,3 @@ export async function releaseLeases(
     return;
   }
 }
-
-/** As {@link releaseLease}, for the reservation that was ended by voiding its voucher. Null if there was none. */
-export async function releaseEndedLease(
-  ctx: Parameters<typeof releaseLease>[0],
-  { voucherId, endedTicket }: { voucherId: string; endedTicket: string | null },
-): Promise<void> {
-  if (endedTicket !== null) await releaseLease(ctx, voucherId, endedTicket);
-}

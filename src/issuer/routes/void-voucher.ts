@@ -1,10 +1,8 @@
 import { z } from "zod";
 import { voidVoucher as act } from "../../acts/voucher/void.ts";
-import { releaseEndedLease } from "../../core/reserve/lease.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { examples } from "../../platform/api/example.ts";
 import { flag, named, sampleOf, voucherId } from "../../platform/api/fields.ts";
-import type { DepsOf } from "../../platform/http/endpoint.ts";
 import { oneVoucherEndpoint } from "../one-voucher.ts";
 
 const voidedVoucher = named("VoidedVoucher", {
@@ -22,10 +20,9 @@ export const voidVoucher = oneVoucherEndpoint(act, {
 redeemed or has expired cannot be voided.`,
   response: voidedVoucher,
   responseDescription: "The voucher is voided.",
-  run(deps: DepsOf<typeof releaseEndedLease>, ctx, id, values) {
-    const releaseLeaseOf = (one: Parameters<typeof releaseEndedLease>[1]) => releaseEndedLease(deps, one);
+  run(ctx, id, values) {
     const voided = (alreadyVoided: boolean) => ({ id, voided: true as const, alreadyVoided });
-    return act.run({ ...ctx, releaseLeaseOf }, id, values).then(
+    return act.run(ctx, id, values).then(
       () => voided(false),
       (error: unknown) => {
         if (error instanceof AppError && error.code === "voucher_voided") return voided(true);
