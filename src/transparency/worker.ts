@@ -17,13 +17,13 @@ type Deps = WorkerDeps & {
 
 /**
  * - Trigger: a job every LOG_INTERVAL_MS, added by one of the worker processes that have the log's key. Without the
- * key, this process takes no jobs of this queue.
+ *   key, this process takes no jobs of this queue.
  * - Effect: sealed events get their positions in the log, and the next checkpoint is signed, anchored, cosigned and
- * served.
+ *   served.
  * - Second delivery: if another process is assigning positions, this pass assigns none. Signing a tree again gives the
- * same bytes.
+ *   same bytes.
  * - After a crash: positions are assigned in one transaction. The next pass assigns those that are missing and signs
- * the tree.
+ *   the tree.
  * @throws TlogSettingsError when the log's key or its policy cannot be used.
  */
 export async function prepare(ctx: Deps) {

@@ -3,8 +3,8 @@ import { CallerLeft, FairSlots } from "../../platform/batching/fair-slots.ts";
 import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
 /**
- * The caller of a call: the organization or visitor whose share of the connections the call uses, and a signal that
- * aborts when the caller disconnects.
+ * The caller that a call serves: the organization or visitor whose share of the connections the call uses, and a signal
+ * that aborts when the caller disconnects.
  */
 export type Requester<Who extends Share> = { readonly signal?: AbortSignal | undefined } & (Who extends "organization"
   ? { readonly organizationId: string }
@@ -24,7 +24,7 @@ export type Bulkhead<Who extends Share> = <T>(
   wait?: PlaceWait,
 ) => Promise<T>;
 
-/** Runs each call at once. For programs of administration, which make one call at a time. */
+/** Runs each call at once, for administration programs, which make one call at a time. */
 export const runAtOnce = <T>(_requester: unknown, call: () => Promise<T>): Promise<T> => call();
 
 /** How a call waits for its connection. */
@@ -32,15 +32,15 @@ export interface PlaceWait {
   /** Maximum wait in milliseconds. After it, the call is refused with `overloaded`. */
   maxMs?: number;
   /**
-   * Set if the call reads the next part of a file. Such a call is never refused because too many calls wait: the parts
-   * that were already sent would be lost. A file has at most one such call at a time.
+   * Set if the call reads the next part of a file. Such a call is admitted even if too many calls wait, because a
+   * refusal would waste the parts that were already sent. A file has at most one such call at a time.
    */
   continues?: boolean;
 }
 
 /**
- * Limits how many calls of one kind run and wait. A flood of calls then leaves connections for other kinds, and for
- * other callers of the same kind.
+ * Limits how many calls of one kind run and wait, so that a flood of calls leaves connections for other kinds of calls
+ * and for other callers.
  */
 export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead<Who> {
   const slots = new FairSlots(kind.connections);
@@ -48,7 +48,7 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
   return async (requester, call, { maxMs, continues = false } = {}) => {
     calls += 1;
     const { organizationId, visitor } = requester as { organizationId?: string; visitor?: string };
-    // If the connections are not shared out, each call counts as a separate owner.
+    // If this kind does not divide its connections among callers, each call counts as a caller of its own.
     const owner = { organization: organizationId, visitor, none: undefined }[kind.share] ?? `call ${calls}`;
     const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
     if (isFull && !continues && !slots.hasRoom(owner)) throw new AppError("overloaded");
@@ -88,7 +88,7 @@ async function within<T>(
   }
 }
 
-/** The connections for reads of operators. */
+/** The connections for operators' reads. */
 export interface OperatorReads {
   operatorReads: Bulkhead<"none">;
 }

@@ -1,10 +1,10 @@
 /**
- * Who shares the connections of a kind of caller. `none`: they are not shared out. A visitor is a signed-in user, or
- * the address of an anonymous caller.
+ * Among whom the connections of a kind of caller are divided. `none`: they are not divided. A visitor is a signed-in
+ * user, or the address of an anonymous caller.
  */
 export type Share = "organization" | "visitor" | "none";
 
-/** The number of connections that only this kind of caller uses, and limits for calls that wait for one of them. */
+/** A kind of caller: its own connections, and limits for calls that wait for one of them. */
 export interface CallerKind<Who extends Share = Share> {
   /** The calls of this kind, as listed in `docs/design/callers.md`. */
   calls: string;
@@ -12,18 +12,20 @@ export interface CallerKind<Who extends Share = Share> {
   share: Who;
   /** Maximum number of waiting calls. Further calls are refused with `overloaded`. */
   waitingMax: number;
-  /** Maximum number of waiting calls of one organization or visitor. One of them alone cannot use up `waitingMax`. */
+  /** Maximum number of waiting calls of one organization or visitor, so that one alone cannot use up `waitingMax`. */
   waitingMaxEach: number;
 }
 
 const kind = <const Who extends Share>(declared: CallerKind<Who>) => declared;
 
 /**
- * Kinds of callers whose calls are not batched. Each call takes one Postgres connection from the pool of its kind.
- * Where callers share a pool, no single caller can take all of it.
+ * Kinds of callers whose calls are not batched. Each call takes one of the Postgres connections of its kind. Where
+ * `share` is not `none`, no single caller can take all of them.
  */
 export const CALLER_KINDS = {
-  /** With all places taken, the last waiting call starts within half a second, if chains have the usual length. */
+  /**
+   * Even if the maximum number of calls waits, the last one starts within half a second, with chains of usual length.
+   */
   partnerCalls: kind({
     calls: "Partners' histories, lists, receipts and webhook endpoints",
     connections: 4,
@@ -47,7 +49,7 @@ export const CALLER_KINDS = {
     waitingMax: 60,
     waitingMaxEach: 15,
   }),
-  /** There are few operators. Includes look-ups of their sign-ins, and the service's own checks for faults. */
+  /** There are few operators. Their sign-ins and the service's own search for faults use these connections too. */
   operatorReads: kind({
     calls: "Pages for operators",
     connections: 2,
@@ -77,7 +79,7 @@ export const ISSUER_CALLS = kind({
   waitingMaxEach: 10,
 });
 
-/** Connections of batched calls. Many callers share each statement, so no call waits for its own connection. */
+/** Connections of batched calls. Many callers share each statement, so these calls need no connections of their own. */
 const BATCHED_CONNECTIONS = {
   "look-up batches": 2,
   "batch of confirmations": 1,
@@ -93,7 +95,8 @@ const BATCHED_CONNECTIONS = {
 };
 
 /**
- * Connections for the process's own use: one each for metrics scrapes, checks of the server, and marks in the database.
+ * Connections for the process's own use: one each for metrics scrapes, for checks of the server, and for writing marks,
+ * which show that the database has lost no data.
  */
 const OWN_CONNECTIONS = 3;
 
@@ -102,7 +105,9 @@ export const PROBE_CONNECTIONS = 1;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
-/** Connections of an API process's pool: the sum over all kinds, so that no kind waits for another. */
+/**
+ * Connections of an API process's pool. The pool has enough for all kinds together, so that no kind waits for another.
+ */
 export const POOL_MAX =
   sum(Object.values(BATCHED_CONNECTIONS)) +
   sum(Object.values(CALLER_KINDS).map(({ connections }) => connections)) +

@@ -24,8 +24,8 @@ export type EventType = keyof typeof EVENT_CODES;
 export const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 
 /**
- * The content of an event. `data.nonce` has 128 random bits, so the public hash does not help to guess the voucher's
- * code.
+ * The content of an event. `data.nonce` has 128 random bits. Without it, a guess of the voucher's code could be checked
+ * against the public hash.
  */
 export interface EventContent {
   voucherId: string;
@@ -39,8 +39,8 @@ export interface EventContent {
 }
 
 /**
- * Makes the next event of a locked voucher, without an actor. Its data has the fields of `data`, a nonce, the voucher's
- * code and serial number, and `sandbox` if the voucher belongs to a sandbox.
+ * Makes the next event of a locked voucher, without an actor. To `data`, adds a nonce, the voucher's code and serial
+ * number, and `sandbox` if the voucher belongs to a sandbox.
  */
 export function nextEvent(
   randomBytes: RandomBytes,
@@ -73,8 +73,8 @@ export interface Seal {
 }
 
 /**
- * Seals an event that follows `previousHash`. `payload` is the event, together with this hash, in RFC 8785 (JCS) form.
- * `recordHash` is the lower-case hex SHA-256 of the payload's UTF-8 bytes.
+ * Seals an event whose predecessor in the chain has the hash `previousHash`. `payload` is the event together with this
+ * hash, in RFC 8785 (JCS) form. `recordHash` is the lower-case hex SHA-256 of the payload's UTF-8 bytes.
  * @throws Error on a lone surrogate or a number that JSON cannot represent. Validate the content first.
  */
 export function sealEvent(event: EventContent, previousHash: string): Seal {
@@ -111,8 +111,8 @@ export interface StoredEvent {
 }
 
 /**
- * The sequences that an erasing event lists in its payload. Empty for other events, for a Pending event, and if the
- * payload has another type or is not canonical.
+ * The sequences that an erasing event's payload lists. Empty for other events, for a Pending event, and if the payload
+ * is not canonical or not that of an erasing event.
  */
 export function erasedSequencesOf(event: Pick<StoredEvent, "eventType" | "payload">): number[] {
   const erasedSequences = readErasedSequences(event);
@@ -130,8 +130,8 @@ function readErasedSequences({ eventType, payload }: Pick<StoredEvent, "eventTyp
 }
 
 /**
- * Whether an event still has the payload that was sealed. False while the event is Pending, after an erasure, and after
- * a change.
+ * Whether an event still has the payload that was sealed: it is not Pending, and its payload was neither erased nor
+ * changed.
  */
 export function keepsPayload({ payload, recordHash }: Pick<StoredEvent, "payload" | "recordHash">): boolean {
   return payload !== null && hash("sha256", payload) === recordHash;
@@ -151,9 +151,9 @@ interface ChainProblem {
 
 /**
  * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link, and the head in the voucher's
- * row. The head reveals missing events at the end. Only the last events may be Pending, and a Pending event must have
- * no part of a seal. A sealed event may lack its payload only if a later sealed event with an intact payload lists its
- * sequence as erased. Returns a problem, or null.
+ * row. Without the head, missing events at the end would not be found. Only the last events may be Pending, and a
+ * Pending event must not have any field of a seal. If a sealed event has no payload, a later sealed event with an
+ * intact payload must list its sequence as erased. Returns a problem, or null.
  */
 export function verifyChain(voucherId: string, head: ChainHead, events: readonly StoredEvent[]): ChainProblem | null {
   let previousHash = GENESIS_HASH;
@@ -216,17 +216,15 @@ interface Erasure {
   erased: number;
 }
 
-/**
- * Lists all sequences that sealed events list as erased in their payloads. {@link verifyChain} verifies these payloads.
- */
+/** All sequences that the payloads of sealed events list as erased. {@link verifyChain} verifies these payloads. */
 function listErasures(events: readonly StoredEvent[]): Erasure[] {
   const sealed = events.filter((event) => event.sealStatus !== "Pending");
   return sealed.flatMap((event) => erasedSequencesOf(event).map((erased) => ({ by: event.sequence, erased })));
 }
 
 /**
- * Checks that each event without payload is listed by a later event, and that an erasing event lists only earlier
- * events.
+ * Checks an event's erasure: if its payload is missing, a later event must list it, and if it is an erasing event, it
+ * must list only earlier events.
  */
 function findFalseErasure(event: StoredEvent, erasures: readonly Erasure[]): string | null {
   const { sequence, eventType, payload, erasedBy } = event;
@@ -239,7 +237,7 @@ function findFalseErasure(event: StoredEvent, erasures: readonly Erasure[]): str
 }
 
 /**
- * Compares a payload with the stored event, except for `data`, which {@link StoredEvent} does not have. Also checks the
+ * Compares a payload with the stored event, without `data`, which is stored only in the payload. Also checks the
  * canonical form.
  */
 function findDifference(voucherId: string, event: StoredEvent, previousHash: string): string | null {
@@ -255,7 +253,7 @@ function findDifference(voucherId: string, event: StoredEvent, previousHash: str
   // Postgres can store the time `infinity`, which `pg` reads as a number. `new Date` makes it an invalid date.
   const stored = sealedFields({ ...event, voucherId }, new Date(event.occurredAt).toJSON(), previousHash);
   for (const [field, value] of Object.entries(stored)) {
-    // This release does not know the codes of event types that a later release adds.
+    // Skips a field whose value this release does not know, such as the code of an event type of a later release.
     if (value !== undefined && sealed[field] !== value) return `the payload's ${field} is not the stored one`;
   }
   return null;

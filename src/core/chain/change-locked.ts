@@ -2,7 +2,7 @@ import type { Transaction } from "../../platform/db/pool.ts";
 import { type LockedVoucher, readLockedVouchers } from "../voucher/db/vouchers.ts";
 import { findDamaged } from "./db/broken-chains.ts";
 
-/** A change of vouchers that adds events to their histories. */
+/** A change of vouchers, and the events about it. */
 export interface VoucherChange {
   /** Whether the change applies to a voucher that the transaction has locked. */
   applies(voucher: LockedVoucher, now: Date): boolean;

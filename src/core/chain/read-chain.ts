@@ -28,7 +28,7 @@ import {
 import { selectCanonPreservedSince, selectEventsPage } from "./db/events.ts";
 
 /**
- * Returns a function that gives the time since which this deployment keeps payloads. The time never changes, so a
+ * Returns a function that reads the time since which this deployment keeps payloads. The time never changes, so a
  * process queries it only once.
  */
 export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
@@ -44,8 +44,8 @@ type SeenEvent = StoredEvent & { logIndex: number | null };
 type Deps = Confirming & { pool: pg.Pool; preservedSince: () => Promise<Date> };
 
 /**
- * Reads a chain and its payloads for the voucher's partner, and confirms the read. Works without Redis.
- * @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`, `unavailable`.
+ * Reads a chain and its payloads for the voucher's partner, and waits until the standbys have what was read. Works
+ * without Redis.
  */
 export async function readPartnerChain(
   ctx: Deps & { partnerCalls: Bulkhead<"organization">; voucherReads: VoucherReads; limits: Limits },
@@ -58,10 +58,7 @@ export async function readPartnerChain(
   return readConfirmed(ctx, () => ctx.partnerCalls(caller, () => readChain(ctx, voucher.id, page, viewEvent)));
 }
 
-/**
- * Reads a chain's hashes for anyone who knows the entity's id, and confirms the read.
- * @throws AppError `entity_not_found`, `overloaded`, `unavailable`.
- */
+/** Reads a chain's hashes for anyone who knows the entity's id, and waits until the standbys have what was read. */
 export async function readPublicChain(
   ctx: Deps & { publicReads: Bulkhead<"visitor"> },
   visitor: Requester<"visitor">,
@@ -85,7 +82,7 @@ async function readChain<Event>(
   page: EventsQuery,
   view: (event: SeenEvent) => Event,
 ): Promise<Omit<PublicChain, "events"> & { events: Event[] }> {
-  // One after the other, because a bounded read may use only one connection at a time.
+  // Runs one query after the other, because a call may use only one connection at a time.
   const events = await selectEventsPage(ctx.pool, { voucherId, after: page.after, limit: page.limit + 1 });
   const preservedSince = await ctx.preservedSince();
   return {

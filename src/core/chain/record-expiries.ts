@@ -20,10 +20,7 @@ interface Deps {
   randomBytes: RandomBytes;
 }
 
-/**
- * Maximum number of vouchers in one transaction, taken from a range of a batch's serials or from extended vouchers. 500
- * events take about 50 ms.
- */
+/** Maximum number of vouchers in one transaction. 500 events take about 50 ms. */
 const VOUCHERS_MAX = 500;
 
 /**
@@ -31,11 +28,11 @@ const VOUCHERS_MAX = 500;
  * Extended vouchers follow, in order of their own ends.
  *
  * The same transaction seals the events, so a million expiries need no seal jobs. Damaged and locked vouchers are
- * skipped. The batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on the
- * events: every reader sees a voucher past `validUntil` as Expired.
+ * skipped. A batch's recorded serial stays below the first skipped locked voucher, so a later pass returns to it. No
+ * decision depends on the events: every reader sees a voucher past `validUntil` as Expired.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
- * @param onlyBatchIds the batches to record. Null means all batches. Extended vouchers are recorded for all batches,
- * even if only some are given.
+ * @param onlyBatchIds the batches to record. Null means all batches. This does not limit extended vouchers, which are
+ * recorded for all batches.
  */
 export async function recordExpiries(
   ctx: Deps,
@@ -53,7 +50,7 @@ export async function recordExpiries(
   return count;
 }
 
-/** Records vouchers whose own end has passed. A later pass returns to locked vouchers. */
+/** Records the expiry of extended vouchers. Skips locked vouchers, to which a later pass returns. */
 async function recordExtended(ctx: Deps, untilMs: number): Promise<number> {
   let count = 0;
   let isMore = true;

@@ -21,16 +21,16 @@ interface Deps {
   randomBytes: RandomBytes;
 }
 
-/** Maximum number of batches in one pass. The batches that have been due for longest come first. */
+/** Maximum number of batches in one pass. The batches that wait for longest come first. */
 const BATCHES_MAX = 100;
 /** Maximum number of vouchers in one transaction. 500 events take about 50 ms. */
 const VOUCHERS_MAX = 500;
 
 /**
  * Adds the missing events to the histories of vouchers whose batch was suspended or resumed. Events are missing if the
- * call that suspended or resumed the batch ended early. Returns the number of events. Skips damaged vouchers. Also
- * skips locked vouchers, and a later pass returns to them. A suspension takes effect before its event. A resumption
- * takes effect with its event.
+ * call that suspended or resumed the batch ended early. Returns the number of events. Skips damaged vouchers, and
+ * locked vouchers, to which a later pass returns. A suspended batch's vouchers are suspended even before they have the
+ * event. After a resumption, each voucher stays suspended until it has the event.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
  */
 export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<number> {
@@ -52,12 +52,12 @@ export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<num
 }
 
 /**
- * Records a range of serials. `last` is null after the last range. `isWhole` is true if no voucher was skipped as
- * locked.
+ * Records the events of the vouchers in a range of serials. `last` is null after the last range. `isWhole` is true if
+ * the range had no locked voucher.
  */
 async function recordRange(ctx: Deps, tx: Transaction, { batchId }: DueSuspension, after: number) {
   const nothing = { recorded: 0, isWhole: false, last: null };
-  // The row's lock prevents other calls from suspending or resuming the batch.
+  // While this transaction has the row's lock, no other call can suspend or resume the batch.
   const batch = await lockSuspension(tx, batchId);
   if (batch === null) return nothing;
   const change = batch.suspendedAt === null ? batchResumption(ctx) : batchSuspension(ctx);
@@ -73,8 +73,8 @@ async function recordRange(ctx: Deps, tx: Transaction, { batchId }: DueSuspensio
 }
 
 /**
- * A change that adds missing events to histories. `suspension`: the state of the vouchers whose histories may lack the
- * event.
+ * A change that adds missing events to histories. It applies to vouchers whose histories have this state of
+ * `suspension`.
  */
 type HistoryChange = VoucherChange & { suspension: Suspension | "none" };
 
@@ -99,7 +99,7 @@ export function batchResumption(ctx: Pick<Deps, "randomBytes">): HistoryChange {
   };
 }
 
-/** The reason of the last suspension or resumption of these vouchers' batch. */
+/** The reason that was given when the batch of these vouchers was last suspended or resumed. */
 const readReasonOf = (tx: Transaction, vouchers: readonly LockedVoucher[]) =>
   readSuspensionReason(tx, vouchers[0]?.id ?? "");
 
@@ -117,8 +117,8 @@ export async function resumeLocked(
 }
 
 /**
- * Makes the missing suspended event of a locked voucher whose batch was suspended. Its `since` is the time from which
- * calls were refused because of the batch's suspension.
+ * Makes the missing suspended event of each locked voucher whose batch was suspended. `since` in the event is the time
+ * from which calls were refused because of it.
  */
 export async function lackingSuspensions(
   { randomBytes }: Pick<Deps, "randomBytes">,

@@ -7,12 +7,12 @@ import { readChainsToSeal, sealChains } from "./seal-events.ts";
 import type { SealJob, SealReply } from "./seal-job.ts";
 
 /**
- * Maximum wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again.
+ * Maximum wait for the lock of a voucher's row. When it is over, the seal job fails, and the sweeper adds another one.
  * Milliseconds.
  */
 const LOCK_WAIT_MS = 5_000;
 
-/** The result of a job is the number of events that it sealed, or null if the voucher stayed locked. */
+/** A job's result is the number of events that it sealed, or null if the voucher stayed locked. */
 type SealCommitter = GroupCommitter<SealJob, number | null>;
 
 /**
@@ -32,7 +32,7 @@ export function openSealCommitter(
     lockWaitMs: LOCK_WAIT_MS,
     waitingMax: ctx.config.workerConcurrency,
     isBounded: true,
-    // A job has no organization. Each job waits only for its own voucher.
+    // Each job is an owner of its own, because a job does not contain its organization.
     ownerOf: ({ voucherId }) => voucherId,
   });
 }

@@ -31,15 +31,17 @@ export async function readPending(tx: Transaction, chains: readonly LockedChain[
 }
 
 /**
- * The places besides the chains to which a transaction writes its sealed events: a batch of leaves for the log, and the
- * outbox if any webhook endpoint is enabled.
+ * Where a transaction writes its sealed events besides the chains: a batch of leaves for the log, and the outbox if any
+ * webhook endpoint is enabled.
  */
 export interface EventSinks {
   leaves: LeafBatch;
   hasTargets: boolean;
 }
 
-/** Opens the sinks of a transaction. Must be sent after the statement that locks the transaction's vouchers. */
+/**
+ * Opens the sinks of a transaction. Call it only after the statement that locks the transaction's vouchers was sent.
+ */
 export async function openSinks(tx: Transaction): Promise<EventSinks> {
   const [leaves, hasTargets] = await Promise.all([openLeafBatch(tx), hasEnabledTargets(tx)]);
   return { leaves, hasTargets };
@@ -56,8 +58,8 @@ interface Appended {
 }
 
 /**
- * Seals the Pending events of locked chains, in chain order. Then appends one sealed event to each chain for which an
- * event is given.
+ * Seals the Pending events of locked chains, in chain order. Then appends the given events as sealed events, at most
+ * one per chain.
  */
 export function appendEvents(
   { leaves, hasTargets }: EventSinks,
@@ -105,16 +107,16 @@ export function appendEvents(
   };
 }
 
-/**
- * Heads of the chains that were read, and their Pending events in chain order. Some chains may have no Pending events.
- */
+/** Heads of chains, and the Pending events of these chains in chain order. A chain may have none. */
 interface ChainsToSeal {
   chains: readonly LockedChain[];
   pending: readonly EventContent[];
   sinks: EventSinks;
 }
 
-/** Reads the heads and Pending events of chains. The caller must have sent the statement that locks their vouchers. */
+/**
+ * Reads the heads and Pending events of chains. Call it only after the statement that locks their vouchers was sent.
+ */
 export async function readChainsToSeal(tx: Transaction, voucherIds: readonly string[]): Promise<ChainsToSeal> {
   const [chains, pending, sinks] = await Promise.all([
     readChainHeads(tx, voucherIds),
@@ -125,8 +127,8 @@ export async function readChainsToSeal(tx: Transaction, voucherIds: readonly str
 }
 
 /**
- * Seals the Pending events of locked vouchers. Returns the number of sealed events for each entry of `voucherIds`; a
- * repeated id gets 0.
+ * Seals the Pending events of locked vouchers. Returns the number of sealed events for each entry of `voucherIds`; if
+ * an id is repeated, the repetitions get 0.
  */
 export function sealChains(
   voucherIds: readonly string[],

@@ -14,7 +14,7 @@ export type SealReply = z.output<typeof sealReply>;
 
 export const sealQueue = defineQueue(CORE_QUEUES.seal, { data: sealJob, reply: sealReply });
 
-/** Requests seal jobs. Adds no job for a voucher if a requested job for it is already waiting or running. */
+/** Requests seal jobs. If a requested job for the voucher already waits or runs, adds no second one. */
 export function openSealRequests(resources: QueueResources) {
   return new JobRequests<SealJob>(sealQueue, resources, (voucherId) => ({
     data: { voucherId },

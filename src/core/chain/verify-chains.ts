@@ -14,7 +14,8 @@ const RANGE_VOUCHERS = 2_000;
 const CONCURRENCY = 2;
 
 /**
- * Number of chains verified in one turn of the event loop: about two milliseconds, so that redemptions are not held up.
+ * Number of chains verified in one turn of the event loop. A turn takes about two milliseconds, so that redemptions
+ * need not wait for long.
  */
 const PIECE_CHAINS = 100;
 
@@ -24,12 +25,12 @@ const ALL_EVENTS = 2 ** 31 - 1;
 export interface VerifyResult {
   vouchers: number;
   events: number;
-  /** Erased events of intact chains. They count as intact, and are included in `events`. */
+  /** Erased events of intact chains. `events` includes them. */
   erased: number;
   broken: { voucherId: string; sequence: number; problem: string }[];
 }
 
-/** Adds the result of a range. */
+/** Adds the result of a range to the total. */
 export function addResult(total: VerifyResult, result: VerifyResult): void {
   total.vouchers += result.vouchers;
   total.events += result.events;
@@ -55,7 +56,8 @@ export async function verifyAllChains(
   const total: VerifyResult = { vouchers: 0, events: 0, erased: 0, broken: [] };
   const ranges = allRanges(ctx);
   const verifyRanges = async () => {
-    // The loops share one generator, so a failure in one loop ends the others.
+    // Both loops take their ranges from one generator. When a loop fails, it closes the generator, which ends the other
+    // loop.
     for await (const [afterId, lastId] of ranges) {
       const result = await verifyRange(ctx, afterId, lastId);
       addResult(total, result);

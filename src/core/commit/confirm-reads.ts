@@ -7,15 +7,15 @@ import { readThenWrite } from "../../platform/db/transaction.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
 /**
- * Confirms reads. An item is the id of the server before the read. The result tells whether the same server has
- * confirmed the read.
+ * Confirms reads. An item is the id of the server before the read. The result is true if the same server has confirmed
+ * the read.
  */
 export type Confirmations = Batcher<string, boolean>;
 
 /**
- * Opens the batcher that waits for the synchronous standbys. It uses one connection. One transaction confirms all
- * waiting reads, so no read is refused because too many wait. The number of waiting calls is bounded by the number of
- * connections that the process accepts.
+ * Opens the batcher that waits for the synchronous standbys, on one connection. One transaction confirms all waiting
+ * reads, so this batcher never refuses a read. Only the number of connections that the process accepts limits how many
+ * wait.
  */
 export function openConfirmations(ctx: {
   pool: pg.Pool;
@@ -34,8 +34,8 @@ export interface Confirming {
 }
 
 /**
- * Runs `read`. If its result `isFinal`, waits until the synchronous standbys have the data that was read. Before that,
- * a failover could undo the data, so no response may call the result final.
+ * Runs `read`. If its result `isFinal`, waits until the synchronous standbys have the data that was read, because a
+ * failover could undo the data before that.
  * @throws AppError `unavailable` when another server has become the primary, which may lack the data.
  */
 export async function readConfirmed<T>(

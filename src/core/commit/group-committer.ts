@@ -9,38 +9,38 @@ import { isDatabaseUnavailable, retryConflicts } from "../../platform/db/transac
 export type Undecided =
   /** Another transaction has locked a row that the item needs. */
   | "locked"
-  /** The transaction could not get another lock, such as the lock of a reference, so it decided none of its items. */
+  /**
+   * The transaction could not get a lock other than that of an item's row, such as the lock of a reference. So it
+   * decided none of its items.
+   */
   | "crossed";
 
 export interface GroupCommitterOptions<Item, Result> {
   /**
    * Decides items in one transaction and commits it. Returns one result per item, in order. May run several times for
-   * the same items; only the run that commits counts. With `waitMs`, all items belong to one group, and the transaction
-   * waits at most that long for each lock. Without `waitMs`, it waits for no lock on an item's row.
+   * the same items. Only the run that commits counts. With `waitMs`, all items belong to one group, and the transaction
+   * waits at most that long for each lock. Without `waitMs`, it does not wait for locks of items' rows.
    */
   commit: (items: Item[], waitMs: number | null) => Promise<(Result | Undecided)[]>;
   /** The name of the lock for which an undecided item waits. Items of one group wait together. */
   groupOf: (item: Item, why: Undecided) => string;
   /**
-   * The owner of an item. All items of a group have the same owner. Owners share the batches, the connections and the
-   * capacity of the slow path.
+   * The owner of an item. Owners share the batches, the connections and the capacity of the slow path fairly. All items
+   * of a group have the same owner.
    */
   ownerOf: (item: Item) => string;
-  /** The result of an item that stays locked for `lockWaitMs`, or for which the slow path has no capacity. */
+  /** The result of an item that stays locked for `lockWaitMs`, or for which the slow path has no room. */
   busy: Result;
   /** Observes the batches of both paths. */
   observer: BatchObserver;
   /** Maximum wait for a lock, including the wait for a connection. Milliseconds. */
   lockWaitMs: number;
   /**
-   * Maximum number of items that wait for a batch. The slow path has a separate capacity. When that capacity is used
-   * up, a locked item may wait only in a group that makes progress.
+   * Maximum number of items that wait for a batch. The slow path has a capacity of its own. When that is used up, only
+   * items of a group that makes progress may wait.
    */
   waitingMax: number;
-  /**
-   * Set if the caller never submits more than `waitingMax` items at a time. Then no item is refused because too many
-   * wait.
-   */
+  /** Set if the caller never submits more than `waitingMax` items at a time, so that no item has to be refused. */
   isBounded?: true;
   /**
    * Number of connections of the slow path. Each of them can wait for one group. The fast path has one separate
@@ -55,25 +55,25 @@ export interface GroupCommitterOptions<Item, Result> {
  */
 const BATCH_MAX = 128;
 /**
- * Pauses before an item with a locked row joins a later batch. Most transactions lock a row for a few milliseconds.
+ * Pauses before an item whose row was locked joins a later batch. Most transactions lock a row for a few milliseconds.
  * Milliseconds.
  */
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
 /**
- * Minimum time between two attempts at an item on the slow path. It matters if an attempt fails to decide the item
- * without having waited for a lock. Milliseconds.
+ * Minimum time between two attempts at an item on the slow path, for attempts that end undecided without having waited
+ * for a lock. Milliseconds.
  */
 const REPEAT_AFTER_MS = 20;
 /**
- * The share of `waitingMax` that may be on the slow path. In a worker, each item holds a job slot, and the fast path
- * needs the remaining slots.
+ * The share of `waitingMax` that may be on the slow path. In a worker, each waiting item occupies a job slot, and the
+ * fast path needs the other slots.
  */
 const SLOW_PATH_SHARE = 1 / 4;
 /** Maximum share of the slow path's items that one group may have. */
 const GROUP_SHARE = 1 / 2;
 /**
- * Time without progress after which a group counts as stalled. Its items without a slot then get the result `busy`.
- * Milliseconds.
+ * If a group makes no progress for this long, it counts as stalled. Its items that have not begun to wait for the lock
+ * then get the result `busy`. Milliseconds.
  */
 const STALLED_AFTER_MS = 1_000;
 
@@ -82,11 +82,11 @@ interface Group<Item, Result> {
   owner: string;
   batcher: Batcher<Item, Result | Undecided>;
   slots: LimitFunction;
-  /** Items of the group, with or without a slot. */
+  /** All items of the group, including those that still wait for a slot. */
   waiting: number;
   /**
-   * The time on the monotonic clock when an item of this group was last decided. Before that, the time when the first
-   * item began to wait. Milliseconds.
+   * When an item of this group was last decided or, if none was decided yet, when the first item began to wait. On the
+   * monotonic clock, in milliseconds.
    */
   progressAt: number;
 }
@@ -94,26 +94,27 @@ interface Group<Item, Result> {
 /**
  * Group commit. An item takes one of two paths:
  *
- * - Fast path: all items that are ready share one transaction. It skips items whose rows are locked by others, so it
- *   waits for no lock. A skipped item joins later batches for some hundred milliseconds. Then it counts as locked.
- * - Slow path: items that count as locked wait in a transaction of their group, such as the items of one voucher. A
- *   few groups wait at the same time, each on its own connection.
+ * - Fast path: all items that are ready share one transaction. It skips items whose rows other transactions have
+ *   locked, so it never waits for them. A skipped item is tried again in later batches for some hundred milliseconds.
+ *   Then it counts as locked.
+ * - Slow path: items that count as locked wait in a transaction of their group, such as the items of one voucher. A few
+ *   groups wait at the same time, each on its own connection.
  *
- * When the fast path's transaction cannot get another lock, its items move to the slow path, where each group waits
- * alone. The slow path has a limited capacity, which owners share; one group may use half of it. When the capacity is
- * used up, a locked item may wait only in a group that makes progress. So neither many locks nor many requests for one
- * lock delay other items.
+ * If the fast path's transaction cannot get a lock other than that of an item's row, its items move to the slow path,
+ * where each group waits alone. The slow path has a limited capacity, which owners share. One group may use half of it.
+ * When the capacity is used up, only items of groups that make progress may wait. So other items are delayed neither by
+ * many locks nor by many requests for one lock.
  */
 export class GroupCommitter<Item extends object, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, Result>;
   readonly #fastPath: Batcher<Item, Result | Undecided>;
   readonly #work = new OpenWork();
-  /** The capacity for items that join a later batch after their pause. */
+  /** Room for skipped items, which join a later batch after their pause. */
   readonly #skipped: Shares;
   /** The time on the monotonic clock when an item last counted as locked. Milliseconds. */
   #countedLockedAt = Number.NEGATIVE_INFINITY;
   readonly #groups = new Map<string, Group<Item, Result>>();
-  /** Items on the slow path, and the end of each item's wait on the monotonic clock. Milliseconds. */
+  /** The items on the slow path, each with the time on the monotonic clock when its wait ends. Milliseconds. */
   readonly #slowItems = new Map<Item, number>();
   readonly #slowItemsMax: number;
   readonly #slowPlaces: Shares;
@@ -146,7 +147,8 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     let outcome = await this.#fastPath.submit(item);
     for (const pauseMs of SKIPPED_PAUSES_MS) {
       if (outcome !== "locked") break;
-      // If locks last long, only a share of the items may join later batches, because a worker's items hold job slots.
+      // While locks last long, only a share of the skipped items may join later batches, because each waiting item of a
+      // worker occupies a job slot.
       const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
       const mayJoin = isCalm || this.#skipped.hasRoom(owner);
       if (!mayJoin || this.#groups.has(this.#options.groupOf(item, outcome))) return this.#takeSlowPath(item, outcome);
@@ -169,11 +171,11 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     });
   }
 
-  /** Whether an item may wait in a group beyond the capacity. It may only if the group makes progress. */
+  /** Whether an item may wait in a group although the capacity is used up: only if the group makes progress. */
   #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
     if (group === undefined || timeToStallMs(group) <= 0) return false;
-    // While groups of this owner wait for a connection, this group may be one of them and make no progress.
+    // If groups of this owner wait for a connection, this group may be one of them. Then it makes no progress.
     return this.#slowConnections.waitingOf(group.owner) === 0;
   }
 
@@ -219,12 +221,14 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     return group;
   }
 
-  /** Waits for a connection and then for the lock. Both waits together end when the wait of the first item ends. */
+  /**
+   * Waits for a connection and then for the lock. Both waits together last at most until the first item's wait ends.
+   */
   #runSlowPath(group: Group<Item, Result>, items: Item[]): Promise<(Result | Undecided)[]> {
     const giveUpAt = Math.min(...items.map((item) => this.#slowItems.get(item) ?? 0));
     const remainingMs = () => giveUpAt - performance.now();
     const commit = async () => {
-      // At least 1 ms: a lock_timeout of 0 disables the timeout.
+      // Uses at least 1 ms, because a lock_timeout of 0 means no limit.
       const outcomes = await this.#options.commit(items, Math.max(1, Math.ceil(remainingMs())));
       if (!outcomes.every(isUndecided)) group.progressAt = performance.now();
       return outcomes;
@@ -246,7 +250,7 @@ function shareOf(items: number, share: number): number {
   return Math.max(1, Math.floor(items * share));
 }
 
-/** Time until a group counts as stalled, after which its items without a slot stop waiting. Milliseconds. */
+/** Time until a group counts as stalled. Its items without a slot then stop waiting. Milliseconds. */
 function timeToStallMs(group: { progressAt: number }): number {
   return group.progressAt + STALLED_AFTER_MS - performance.now();
 }

@@ -3,20 +3,20 @@ import { BatcherFull } from "../../platform/batching/batcher.ts";
 
 /** What the service must make certain before it sends a refusal. */
 type Proof =
-  /** Nothing: the refusal claims nothing, or only a state that may change at any time. */
+  /** Nothing: the refusal states no fact, or only facts that may change at any time. */
   | "none"
   /** The synchronous standbys have the data that was read. */
   | "confirmed"
-  /** As `confirmed`. In addition, no earlier attempt has redeemed or will redeem under the request's reference. */
+  /** Like `confirmed`. In addition, no attempt up to now has redeemed or will redeem under the request's reference. */
   | "ended";
 
 type Refusals<Operation extends keyof typeof ERRORS_OF> = Record<(typeof ERRORS_OF)[Operation][number], Proof>;
 
 /**
- * The proof that each refusal needs, for the operations that change what a voucher is worth to a caller. An error of
- * `ERRORS_OF` without a proof does not compile. After a refusal about the voucher or the reference, a caller of redeem
- * may give the money back. Such a refusal needs the proof `ended`, which is a write. Any other refusal only means that
- * this attempt did nothing. It says nothing about earlier attempts. So a caller above its limits costs no write.
+ * The proof that each refusal needs, for the operations that change what a voucher is worth to a caller. The compiler
+ * rejects an error of `ERRORS_OF` without a proof. After a refusal about the voucher or the reference, a caller of
+ * redeem may give the money back, so the refusal needs the proof `ended`, which is a write. Other refusals, such as
+ * those of a caller above its limits, need no write: they only mean that this attempt did nothing.
  */
 const PROOFS = {
   redeemVoucher: {
@@ -59,8 +59,8 @@ export function proofOf(operation: keyof typeof PROOFS, refused: AppError): Proo
 }
 
 /**
- * Converts an error of a use case to the refusal that it stands for. The refusal then needs the same proof as any
- * other.
+ * Converts an error of a use case to the refusal that it stands for, which then needs the same proof as any other
+ * refusal.
  * @throws the error itself if it stands for no refusal.
  */
 export function toRefusal(error: unknown): AppError {
@@ -73,9 +73,9 @@ export function toRefusal(error: unknown): AppError {
 const OPEN_OUTCOMES: ReadonlySet<string> = new Set(["unavailable", "redeem_unknown", "internal_error"]);
 
 /**
- * Finishes the answer to a call after its change was committed, by this attempt or an earlier one. From then on, no
- * answer may claim that nothing was changed. An error that would claim this becomes `unavailable`, and the caller gets
- * the result by repeating the call.
+ * Answers a call whose change was committed, by this attempt or an earlier one. No answer may now claim that nothing
+ * was changed. So an error that would claim this becomes `unavailable`, and the caller gets the result by repeating the
+ * call.
  */
 export function answerAfterCommit<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {

@@ -8,8 +8,8 @@ interface VoucherCommitterOptions<Item, State, Result>
   extends Omit<GroupCommitterOptions<Item, Result>, "commit" | "groupOf" | "slowConnections"> {
   pool: pg.Pool;
   /**
-   * Reads the state that `decide` needs, in separate statements after the locking statement. Must send all of them
-   * before it awaits any. Reads the state of all items, because the locked vouchers are not known yet.
+   * Reads the state that `decide` needs, in statements that follow the locking statement. Must send all of them before
+   * it awaits any. Reads the state of all items, because it is not yet known which vouchers will be locked.
    */
   read: (tx: Transaction, items: Item[]) => Promise<State>;
   /**
@@ -20,8 +20,8 @@ interface VoucherCommitterOptions<Item, State, Result>
 }
 
 /**
- * Opens a group committer for items that each need the row of one voucher: reserve and release calls, redemptions and
- * seals. A canary needs no row.
+ * Opens a group committer for items that need the row of one voucher: reserve and release calls, redemptions and seals.
+ * Canaries, which need no row, have a null `voucherId`.
  */
 export function openVoucherCommitter<
   Item extends { voucherId: string | null },
@@ -41,7 +41,7 @@ export function openVoucherCommitter<
     };
     const results = await readThenWrite(
       pool,
-      // One `Promise.all`, so that the error of the first failed statement is thrown.
+      // All are awaited in one `Promise.all`, which throws the error of the statement that failed first.
       (tx) => Promise.all([waitMs === null ? null : waitForLocks(tx, waitMs), lock(tx), read(tx, items)]),
       async ([, , state], tx) => {
         const lockedItems = items.filter(isLocked);

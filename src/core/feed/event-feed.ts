@@ -9,12 +9,12 @@ import { countNextEvents, type FeedEnd, findFeedEnd, moveFeed } from "./db/feed.
 const LOOK_EVERY_MS = 250;
 /** Minimum interval at which a process moves the end of the feed. Milliseconds. */
 const MOVE_EVERY_MS = 100;
-/** Maximum number of events that one search reads. If there are more, each waiting call searches on its own. */
+/** Maximum number of events that one search reads. If there are more, each waiting call searches for its own events. */
 const LOOK_EVENTS_MAX = 5_000;
 
 /**
- * The owner of a search for all organizations. It has no signal, because a caller that disconnects must not end the
- * search.
+ * The requester of a search for all organizations. It has no signal, because the search must continue when a caller
+ * disconnects.
  */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
@@ -26,17 +26,17 @@ interface Deps {
 }
 
 /**
- * The end of the feed, and the calls that wait for an event after it. The order of the feed is the order in which
- * transactions draw the ids of their leaf batches. The feed ends before the first id that an open transaction has
- * drawn. The process looks for new events with one statement at a time, no matter how many calls wait. It then wakes
- * the calls of organizations that have new events.
+ * The end of the feed, and the calls that wait for an event after it. Transactions take ids for their leaf batches from
+ * a sequence, and the feed has the order of these ids. The feed ends before the first id that an open transaction has
+ * taken. However many calls wait, the process searches for new events with one statement at a time, and then wakes the
+ * calls of the organizations that have some.
  */
 export class EventFeed {
   readonly #ctx: Deps;
   /** The functions that wake the waiting calls of each organization. */
   readonly #waiting = new Map<string, Set<(after: number | null) => void>>();
   readonly #reads = new Map<string, Promise<unknown>>();
-  /** The slot up to which waiting calls have been woken for events. */
+  /** The last slot in which a search has looked for events. A slot is an event's position in the feed. */
   #lookedTo = 0;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
@@ -48,10 +48,7 @@ export class EventFeed {
     this.#ctx = ctx;
   }
 
-  /**
-   * Moves the end of the feed, at most ten times a second, and reads it on a connection of the requester.
-   * @throws AppError `unavailable`, `overloaded`.
-   */
+  /** Moves the end of the feed forward, at most ten times a second, and reads it on a connection of the requester. */
   async readEnd(requester: Requester<"organization">): Promise<FeedEnd> {
     const { pool, partnerCalls } = this.#ctx;
     const now = performance.now();
@@ -67,9 +64,9 @@ export class EventFeed {
   }
 
   /**
-   * Waits for an event of the organization after this slot, without a connection. Returns the slot after which such an
-   * event may be. Calls that are woken together get the same slot. Null if the caller has disconnected, the time is
-   * over or the process closes.
+   * Waits for an event of the organization after this slot, without using a connection. Returns the slot after which to
+   * read. Calls that wake together get the same slot. Null if the caller has disconnected, the time is over or the
+   * process closes.
    */
   async waitForEvents(
     { organizationId, signal }: Requester<"organization">,
@@ -96,7 +93,10 @@ export class EventFeed {
     return after;
   }
 
-  /** Shares a running read with further calls that need the same read. One event may wake a thousand calls. */
+  /**
+   * If the same read is already running, shares its result. One event may wake a thousand calls that need the same
+   * read.
+   */
   share<T>(key: string, read: () => Promise<T>): Promise<T> {
     const reading = (this.#reads.get(key) as Promise<T> | undefined) ?? read().finally(() => this.#reads.delete(key));
     this.#reads.set(key, reading);

@@ -22,18 +22,21 @@ import type { EventFeed } from "./event-feed.ts";
 
 /** Maximum number of events, of all organizations, that one statement reads: 30 ms. */
 const SCANNED_MAX = 10_000;
-/** Maximum number of such statements in one call. A caller whose events are rare continues with its next call. */
+/**
+ * Maximum number of such statements in one call. A caller with few events among many gets an incomplete page and
+ * continues with the next call.
+ */
 const SCANS_MAX = 10;
 
 /**
- * After these events, the voucher's code is of no use. The payloads of all other events contain a code that may still
+ * After these events, nobody can use the voucher's code. The payload of any other event contains a code that may still
  * be redeemed.
  */
 const CODE_ENDS: readonly EventType[] = ["voucher.instance.redeemed", "voucher.instance.voided"];
 
 /**
- * Number of hex digits of an event's hash in a cursor. After a restore, they distinguish the event from another event
- * in the same slot.
+ * Number of hex digits of an event's hash in a cursor. They reveal that a restored database has another event in the
+ * same slot.
  */
 const HASH_DIGITS = 16;
 
@@ -64,7 +67,7 @@ export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Pro
   const waitsUntil = performance.now() + query.wait * 1_000;
   const { organizationId } = caller;
   const { after, limit, types = [] } = query;
-  // Without the caller's signal, because others share the read.
+  // The requester has no signal, because other callers share the read.
   const requester = { organizationId };
   for (let from: string | number | undefined = after; ; ) {
     const start: string | number | undefined = from;
@@ -86,7 +89,7 @@ export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Pro
 
 /**
  * Reads the organization's last events up to a cursor, or up to the end of the feed, and confirms them. `start` is the
- * cursor after which they begin, or null if they begin with the first event. Works without Redis.
+ * cursor of the place where they begin, or null if that is the beginning of the feed. Works without Redis.
  * @throws AppError as {@link readFeed}.
  */
 export async function readLastEvents(
@@ -165,8 +168,8 @@ function digitsOf(place: FeedPlace | null): string {
 }
 
 /**
- * A payload contains the voucher's code. A key without the scope that lists codes could otherwise collect and spend all
- * codes.
+ * Hides the payload from keys without the scope that lists codes. With the codes in the payloads, such a key could
+ * redeem all vouchers.
  */
 function viewFeedEvent(event: FeedEvent, { issues }: Caller, cursor: string): FeedEventView {
   const view = viewEvent(event);

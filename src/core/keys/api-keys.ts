@@ -8,7 +8,7 @@ export type Scope = (typeof SCOPES)[number];
 
 /**
  * The prefix shows whether a key's organization is live or a sandbox. The checksum includes the prefix, so a key with
- * the other prefix is malformed.
+ * the wrong prefix is malformed.
  */
 const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
 /** 40 symbols of 5 bits each: 200 random bits. */
@@ -59,7 +59,8 @@ export function isWellFormedSecret(secret: string, prefix: string): boolean {
 }
 
 /**
- * The hash by which a secret is stored and found: SHA-256, in hex. 200 random bits need neither a salt nor a slow hash.
+ * The hash by which a secret is stored and found: SHA-256, in hex. It needs neither a salt nor to be slow, because a
+ * secret has 200 random bits.
  */
 export function hashSecret(secret: string): string {
   return hash("sha256", secret);

@@ -12,7 +12,7 @@ interface AuthenticatedKey {
   organizationId: string | null;
   /** The organization is a sandbox. */
   sandbox: boolean;
-  /** The key has a daily limit. */
+  /** Whether the key has a daily limit. */
   capped: boolean;
   scopes: ReadonlySet<string>;
   allows: (address: string) => boolean;
@@ -25,14 +25,14 @@ interface Cached {
 }
 
 /**
- * A cached key is trusted for this long, counted from the start of its query. So a revoked key stops working within a
- * second. Milliseconds.
+ * How long a cached key is trusted, counted from the start of its query. With this limit, a revoked key stops working
+ * within a second. Milliseconds.
  */
 const TRUSTED_MS = 500;
 /** Maximum number of keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
 const CACHE_MAX = 10_000;
 const BATCH_MAX = 256;
-/** Maximum number of waiting queries of each kind. A process accepts as many connections. */
+/** Maximum number of waiting queries of each kind. It equals the number of connections that a process accepts. */
 const WAITING_MAX = 10_000;
 /** Pause before usage of keys is recorded again after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
@@ -46,14 +46,14 @@ export class KeyAuthenticator {
   readonly #log: Logger;
   /**
    * Keys by the hash of their secret, in the order of their last query. An entry that is no longer trusted still shows
-   * that the key was once valid.
+   * that the key worked before.
    */
   readonly #cache = new Map<string, Cached>();
   readonly #seen: Batcher<string, ApiKey | null>;
   /**
-   * Queries for keys that are not in the cache. They are separate, so a flood of made-up keys does not delay valid
-   * ones. One query runs at a time, so a flood uses one connection. Addresses take turns. A valid key from the same
-   * address as a flood waits for a few queries.
+   * Queries for keys that are not in the cache. They are separate from the others, so that a flood of made-up keys does
+   * not delay valid ones. One query runs at a time, so a flood uses one connection. Addresses take turns. Only a valid
+   * key from the flood's own address may wait for a few queries.
    */
   readonly #unseen: Batcher<{ hash: string; address: string | undefined }, ApiKey | null>;
   readonly #usage: Batcher<string, null>;
@@ -82,8 +82,8 @@ export class KeyAuthenticator {
 
   /**
    * Returns the key with this secret. Returns null if the key is unknown, revoked or expired, or if its prefix and its
-   * organization disagree on whether it is a sandbox key. A secret with a wrong checksum costs no query. A right secret
-   * is looked up even if its address sends many wrong secrets: secrets are too long to guess.
+   * organization disagree on whether it is a sandbox key. A secret with a wrong checksum costs no query. Other secrets
+   * are looked up even after many wrong ones from the same address, because secrets are too long to guess.
    * @param address the caller's address.
    * @throws BatcherFull, or the database's error.
    */
@@ -115,8 +115,8 @@ export class KeyAuthenticator {
   }
 
   /**
-   * Returns a key that worked earlier in this process, even while Postgres is unavailable. Does not check that the key
-   * is still valid.
+   * Returns a key that worked earlier in this process, even while Postgres is unavailable. The key may be invalid by
+   * now.
    */
   known(secret: string): Pick<AuthenticatedKey, "id" | "organizationId"> | null {
     if (!isWellFormedApiKey(secret)) return null;
@@ -134,7 +134,7 @@ export class KeyAuthenticator {
     if (oldest !== undefined) this.#cache.delete(oldest);
   }
 
-  /** Records usage in the background. The statement writes each key at most once a minute. */
+  /** Records usage in the background. The database records a key's usage at most once a minute. */
   #recordUsage(hash: string): void {
     if (performance.now() < this.#recordAgainAt) return;
     this.#usage.submit(hash).catch((error: unknown) => {

@@ -18,13 +18,13 @@ import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 
 /** Accepted issuers and audiences of tokens (null accepts any), and the address of the keys that verify the tokens. */
 interface TokenRules {
-  /** With null, every token is refused. */
+  /** Null to refuse every token. */
   jwksUrl: string | null;
   issuer: string[] | null;
   audience: string[] | null;
 }
 
-/** Only asymmetric signatures. With a shared secret, anyone who can verify tokens can also forge them. */
+/** Only asymmetric algorithms. With a shared secret, everyone who can verify tokens could also forge them. */
 const ALGORITHMS = [
   "EdDSA",
   "Ed25519",
@@ -45,13 +45,13 @@ const TRUSTED_MS = 5_000;
 /** Maximum number of verified tokens in memory. Only valid tokens are stored, so invalid ones cannot displace them. */
 const TRUSTED_MAX = 10_000;
 /**
- * Maximum number of verifications that start per turn of the event loop. One address may have half of them. Two
- * verifications take about half a millisecond.
+ * Maximum number of verifications that start per turn of the event loop. At most half of them may be for one address.
+ * Two verifications take about half a millisecond.
  */
 const STARTS_PER_TURN = 4;
 /**
- * Maximum time for which a fetched key is still trusted after the issuer has withdrawn it, if the issuer's address
- * answers. Keys from a file are read once. Milliseconds.
+ * Maximum time for which a fetched key is trusted after the issuer has withdrawn it, provided that the issuer's address
+ * answers. Keys from a file are read only once. Milliseconds.
  */
 const WITHDRAWN_KEY_MS = 600_000;
 /**
@@ -73,7 +73,10 @@ interface Trusted<Caller> {
   expiresAt: number;
 }
 
-/** The variables that can cause the refusal of tokens with a valid signature, and those that name keys to fetch. */
+/**
+ * The variables that can be the reason why tokens with a valid signature are refused, and the variables with addresses
+ * of keys.
+ */
 export const TOKEN_VARIABLES = [
   ...(["AUTH_ISSUER", "AUTH_AUDIENCE", "AUTH_JWKS_URL", "OPS_ISSUER", "OPS_AUDIENCE", "OPS_JWKS_URL"] as const),
   ...(["OPS_NAME_CLAIM", "OPS_ROLE_CLAIM"] as const),
@@ -81,7 +84,7 @@ export const TOKEN_VARIABLES = [
 export type TokenVariable = (typeof TOKEN_VARIABLES)[number];
 
 /**
- * Reports to operators why a variable prevents the use of tokens or keys, in a sentence that names no person. Never
+ * Reports to operators, in a sentence that names no person, which variable makes tokens or keys unusable and why. Never
  * throws.
  */
 export type ReportToken = (variable: TokenVariable, what: string) => void;
@@ -92,7 +95,7 @@ export interface Telling {
   reportToken: ReportToken;
 }
 
-/** How a caller is read from a token. */
+/** How to find the caller in a token. */
 interface ReadingTokens<Caller> {
   /** The prefix of the variables' names. */
   prefix: "AUTH" | "OPS";
@@ -103,7 +106,7 @@ interface ReadingTokens<Caller> {
    * on the database's clock, including the tolerance. Milliseconds.
    */
   readCaller(claims: JWTPayload, expiresAt: number): Caller | null;
-  /** The reason to report if a token names no caller, and the variable on which this depends. */
+  /** What to report if a token names no caller: the reason, and the variable that causes it. */
   nameless: { variable: TokenVariable; reason: string };
   telling: Telling;
 }
@@ -130,9 +133,9 @@ export class TokenAuthenticator<Caller> {
   }
 
   /**
-   * Verifies a token and returns its caller. Only a limited number of verifications start per turn, and addresses take
-   * turns. So a flood of wrong tokens delays valid tokens by a bounded part of each turn, and causes no refusal of a
-   * valid token.
+   * Verifies a token and returns its caller. Only a limited number of verifications start per turn of the event loop,
+   * and addresses take turns. So a flood of wrong tokens delays valid tokens a little, but no valid token is refused
+   * because of it.
    * @param address the caller's address.
    * @throws AppError `invalid_token`, whose cause has the reason, or `unavailable` if the keys were never read.
    */
@@ -213,14 +216,14 @@ function openKeys(url: URL, reading: Reading): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")));
   } catch {
-    // Without the cause, because a parse error quotes the file, which may contain secrets.
+    // The parse error is not the cause of this error, because it quotes the file, which may contain secrets.
     throw new Error(`${reading.prefix}_JWKS_URL names a file that cannot be read as a JSON Web Key Set`);
   }
 }
 
 /**
- * Fetched keys, refetched by the monotonic clock. `jose` alone would use the host's clock. While the issuer's address
- * does not answer, the last fetched keys still verify tokens.
+ * Fetched keys. Times are measured on the monotonic clock: `jose` itself would use the host's clock. While the issuer's
+ * address does not answer, the last fetched keys still verify tokens.
  */
 function openRemoteKeys(url: URL, { prefix, telling }: Reading): JWTVerifyGetKey {
   const { maxAge, cooldown, timeoutDuration } = KEYS;

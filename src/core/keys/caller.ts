@@ -11,6 +11,6 @@ export interface Caller {
   capped?: boolean;
   /** Whether the key has the scope `voucher.issue`, which lists codes. */
   issues?: boolean;
-  /** Aborts when the caller disconnects, so that its calls no longer wait. */
+  /** Aborts when the caller disconnects, so that its calls stop waiting. */
   readonly signal?: AbortSignal | undefined;
 }

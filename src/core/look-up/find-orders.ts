@@ -6,9 +6,8 @@ import type { FoundVoucher } from "./api/voucher-history.ts";
 import { findVouchers } from "./find-vouchers.ts";
 
 /**
- * Finds the caller's vouchers by an order's reference, a voucher's code or a redeem code. A search without a result
- * counts as a miss, because its text may be a guessed code.
- * @throws AppError `too_many_misses`, `overloaded`.
+ * Finds the caller's vouchers by an order's reference, a voucher's code or a redeem code. The text may be a guessed
+ * code, so a search without a result counts as a miss.
  */
 export async function findOrders(
   ctx: MissGuard & { pool: pg.Pool; portalReads: Bulkhead<"organization"> },

@@ -9,8 +9,8 @@ import { statusAt } from "../voucher/voucher.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/voucher-history.ts";
 
 /**
- * Maximum number of vouchers in one result. A query finds several vouchers only if it has an imported code, or a
- * reference that several organizations use.
+ * Maximum number of vouchers in one result. Only an imported code, or a reference that several organizations use, finds
+ * several vouchers.
  */
 const FOUND_MAX = 1_000;
 
@@ -39,8 +39,8 @@ export async function findVouchers(
 }
 
 /**
- * Finds vouchers of these organizations in a given transaction. For the rest of the transaction, sets the planner
- * settings of the service.
+ * Finds vouchers of these organizations in a given transaction. Sets the service's planner settings for the rest of the
+ * transaction.
  */
 export async function findVouchersIn(
   tx: Transaction,
@@ -50,7 +50,7 @@ export async function findVouchersIn(
   const found = new Map<string, Awaited<ReturnType<typeof selectVouchersBy>>[number]>();
   for (const criteria of criteriaOf(query)) {
     const given = Object.values(criteria);
-    // Postgres text cannot contain the NUL character.
+    // Skips a search for text with NUL, because Postgres text cannot contain it.
     if (given.includes(null) || [...organizationIds, ...given].some((value) => String(value).includes("\0"))) continue;
     await usePlansOfService(tx);
     const rows = await selectVouchersBy(tx, organizationIds, { ...NO_CRITERIA, ...criteria }, FOUND_MAX);
@@ -67,7 +67,7 @@ export async function findVouchersIn(
   );
 }
 
-/** The criteria of a query. Each entry is one search. Null stands for a value that no voucher can have. */
+/** The criteria of a query. Each entry is one search. A null field stands for a value that no voucher can have. */
 function criteriaOf(query: VoucherQuery): Partial<VoucherCriteria>[] {
   switch (query.by) {
     case "serial":

@@ -8,8 +8,8 @@ import { hasFinalStatus } from "../voucher/voucher.ts";
 import type { LookUpResponse } from "./api/look-up.ts";
 
 /**
- * Returns a voucher's value, status and live reservation. Confirms the statuses `Redeemed` and `Voided` first. Works
- * without Redis.
+ * Returns a voucher's value, status and live reservation. Waits for the standbys before it returns the status
+ * `Redeemed` or `Voided`. Works without Redis.
  * @throws AppError `voucher_not_found`, `too_many_misses`, `unavailable`.
  */
 export async function lookUpVoucher(
@@ -30,7 +30,7 @@ export async function lookUpVoucher(
   };
 }
 
-/** Shows the ticket of a reservation only to the key that made the reservation. */
+/** Returns the ticket only to the key that made the reservation. */
 function viewReservation(reservation: ResolvedVoucher["reservation"], caller: Caller): LookUpResponse["reservation"] {
   if (reservation === null) return null;
   const heldByCaller = reservation.keyId === caller.keyId;

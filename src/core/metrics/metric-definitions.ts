@@ -9,13 +9,13 @@ export interface MetricDefinition {
   /** Upper bounds of a histogram. */
   buckets?: readonly number[];
   /**
-   * Maximum number of label values that one process reports. Further values are counted under `other`. For labels whose
-   * values customers choose.
+   * Maximum number of label values that one process reports, for labels whose values customers choose. Further values
+   * are counted under `other`.
    */
   valuesMax?: number;
   /**
-   * Values of the metric's only label that are reported as 0 from the start, because `rate` does not see the first
-   * increase of a counter that begins at 1.
+   * Values of the metric's only label that are reported as 0 from the start. Without this, `rate` would not see the
+   * first increase, from nothing to 1.
    */
   zero?: readonly string[];
 }
@@ -31,7 +31,10 @@ const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Powers of two up to the largest batch. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Maximum number of brands that one process reports by name. Each is a series in Prometheus until the process ends. */
+/**
+ * Maximum number of brands that one process reports by name. For each, Prometheus keeps a series until the process
+ * ends.
+ */
 export const BRANDS_MAX = 100;
 
 /** A metric's type, the processes that report it, its name and its labels. */

@@ -19,7 +19,7 @@ class Metric<Labels extends readonly string[], Recorder> {
   readonly #metric: Counter | Gauge | Histogram;
   readonly #labels: readonly string[];
   readonly #valuesMax: number;
-  /** Finding a labelled series costs more than recording a value, so each series is found only once. */
+  /** The series that were already found, because finding a labelled series costs more than recording a value. */
   readonly #series = new Map<string, Recorder>();
 
   constructor(
@@ -55,7 +55,7 @@ class Metric<Labels extends readonly string[], Recorder> {
   /** Removes all values. The metric reports nothing until the next value is recorded. */
   clear(): void {
     this.#metric.reset();
-    // A reset leaves a gauge without labels at 0.
+    // Removes the series too: after a reset, a gauge without labels would report 0.
     if (this.#labels.length === 0) this.#metric.remove();
   }
 }
@@ -113,7 +113,7 @@ export function openMetrics<Process extends ProcessKind>(
   measure: (metrics: ProcessMetrics<Process>) => unknown,
 ): ProcessMetrics<Process> & Scrapable {
   const registry = new Registry();
-  // Each scrape overwrites the measurements of the last one.
+  // One scrape at a time, because each scrape overwrites the measurements of the last one.
   const oneAtATime = pLimit(1);
   collectDefaultMetrics({ register: registry });
   const gauges: { clear(): void }[] = [];
@@ -141,7 +141,8 @@ export function openMetrics<Process extends ProcessKind>(
       oneAtATime(async () => {
         await measure(metrics);
         const texts: string[] = [];
-        // A metric with a series for each shard takes milliseconds.
+        // Renders one metric in each turn of the event loop, because a metric with a series per shard takes
+        // milliseconds.
         for (const { name } of registry.getMetricsAsArray()) {
           await nextPiece();
           texts.push(await registry.getSingleMetricAsString(name));

@@ -13,7 +13,7 @@ export function observeBatches(ctx: Observing, name: string): BatchObserver {
   const items = ctx.metrics?.batchItems.with(name);
   const duration = ctx.metrics?.batchDuration.with(name);
   return {
-    // The items of every observed batch are objects.
+    // The cast is safe because the items of every observed batch are objects.
     submitted: (item) => ctx.traces.recordSubmission(item as object),
     async run(batch, work) {
       const startedAt = performance.now();

@@ -28,7 +28,7 @@ interface Measured {
 }
 
 interface MeasuredApi extends Measured {
-  /** How long each shard has not answered. Milliseconds. */
+  /** How long each shard has given no answer to canaries. Milliseconds. */
   canary: { read(): { shards: readonly number[] } };
   wings: readonly MetricsPart[];
   backlogs: readonly WingBacklog<unknown>[];
@@ -64,12 +64,12 @@ export interface Backlog {
 
 /**
  * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is
- * known even while no worker runs. Take the maximum over processes, not the sum. `readBacklog` runs at each scrape and
- * must not fail.
+ * known even while no worker runs. So queries must take the maximum over processes, not the sum. `readBacklog` runs at
+ * each scrape and must not fail.
  */
 export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", measured.wings, async (metrics) => {
-    // Recorded first, because measuring the backlog itself takes a connection and time.
+    // Records the process first, because measuring the backlog takes time and a connection of the measured pool.
     recordProcess(metrics, measured);
     await recordBacklog(metrics, measured.backlogs, await readBacklog());
     const { shards } = measured.canary.read();

@@ -1,4 +1,4 @@
-/** Each bucket's bound is the previous bound times this number, so a percentile is off by at most 10 %. */
+/** Ratio of each bucket's bound to the previous one. With this ratio, a percentile is off by at most 10 %. */
 const BUCKET_GROWTH = 1.2;
 /** Number of buckets. The last one ends at eleven hours. */
 const BUCKETS_MAX = 96;

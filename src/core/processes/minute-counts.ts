@@ -8,7 +8,9 @@ import { type BucketCount, bucketOf, type Percentiles, percentilesOf } from "./l
 
 /** Interval at which a process sends its counts to Redis. Milliseconds. */
 const SEND_EVERY_MS = 5_000;
-/** The prefix of all keys under which processes report. The braces keep these keys in one slot of a Redis Cluster. */
+/**
+ * The prefix of the keys in Redis in which processes report. The braces keep these keys in one slot of a Redis Cluster.
+ */
 export const reportPrefix = ({ id }: { readonly id: string }) => `{pva:${id}:overview}`;
 
 /** The lengths of a minute and an hour, and how long their counts are kept. Milliseconds. */
@@ -48,9 +50,9 @@ interface Deps {
 }
 
 /**
- * Counts refusals, latencies of redeems and times of jobs, for the plots that operators see. In Redis, each process
- * adds its counts of a minute and an hour to those of the other processes. The sums are approximate: counts that Redis
- * does not accept are lost.
+ * Counts refusals, latencies of redeems and times of jobs, for the plots that operators see. Each process adds its
+ * counts to sums per minute and per hour in Redis, which all processes share. The sums are approximate, because counts
+ * that Redis does not accept are lost.
  */
 export class MinuteCounts implements Closable {
   readonly #ctx: Deps;
@@ -81,7 +83,7 @@ export class MinuteCounts implements Closable {
 
   /**
    * Counts a job that has ended.
-   * @param waitedMs null if the wait is unknown because this is not the first try of the job.
+   * @param waitedMs null for a job that was tried before, because the wait is then unknown.
    */
   observeJob(queue: string, waitedMs: number | null, workedMs: number): void {
     if (waitedMs !== null) this.#add(`${queue} waited ${bucketOf(waitedMs)}`);
@@ -89,8 +91,8 @@ export class MinuteCounts implements Closable {
   }
 
   /**
-   * Adds the counts to those in Redis. Also records that this process has sent counts, to distinguish "nothing counted"
-   * from "nothing known". Never rejects.
+   * Adds the counts to those in Redis, and records that this process has sent counts. So a time with no counts is
+   * distinguished from a time of which nothing is known. Never rejects.
    */
   async send(): Promise<void> {
     const { redis, deployment, log } = this.#ctx;
@@ -124,8 +126,8 @@ export class MinuteCounts implements Closable {
   }
 
   /**
-   * The counts of the keys with the most calls. The number of keys is limited, because each key adds a field to every
-   * minute.
+   * The counts of the keys with the most calls. The number of keys is limited, because each key adds a field to the
+   * sums of every minute.
    */
   #busiestKeys(): (readonly [field: string, count: number])[] {
     const keys = [...this.#keys.values()];
@@ -145,10 +147,10 @@ export class MinuteCounts implements Closable {
 }
 
 const KEY_COUNTS = ["calls", "limited"] as const;
-/** A field to which every process adds. */
+/** The field that shows that any process has sent counts. */
 const SENT = "sent";
 
-/** The counts of a minute or an hour, by field. If there is no field, nothing is known about that time. */
+/** The counts of a minute or an hour, by field. Without fields, nothing is known about that time. */
 export type Counts = Readonly<Record<string, string>>;
 
 /** Reads the counts of minutes or hours that began at these times. @throws Error when Redis does not answer. */
@@ -207,7 +209,10 @@ export function busiestKeysIn(counts: readonly Counts[], now: Date): KeyCalls[] 
 /** Minimum number of calls over a limit in a minute for a key to count as limited: one a second. */
 const LIMITED_MIN = 60;
 
-/** The keys that were limited during the last full minute, and were also refused before or after it. */
+/**
+ * The keys with at least {@link LIMITED_MIN} calls over a limit in the last full minute, and at least one in the minute
+ * before or after it.
+ */
 export function limitedKeysIn(counts: readonly Counts[]): Omit<KeyCalls, "calls">[] {
   const [before = {}, last = {}, present = {}] = counts.slice(-3);
   return Object.entries(last).flatMap(([field, count]) => {

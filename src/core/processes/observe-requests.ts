@@ -18,8 +18,8 @@ interface RequestFacts {
   keyId?: string;
   organizationId?: string;
   /**
-   * The subject of a user's token. Null for an anonymous caller. Never logged, because it could not be erased from a
-   * log.
+   * The subject of a user's token. Null for an anonymous caller. It is never logged, because it could not be erased
+   * from a log.
    */
   userId?: string | null;
   traceId?: string;
@@ -50,9 +50,9 @@ const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const RANDOM_ID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 
 /**
- * The form in which a caller's request id is logged and stored: unchanged if it is random, otherwise a digest. A chosen
- * id may contain a reference, and an erasure could not find the reference there. Null for a text that cannot be a
- * request id.
+ * The form in which a caller's request id is logged and stored: unchanged if it is random, otherwise a digest. An id
+ * that the caller has chosen may contain a reference, which an erasure could not find in the log. Null for a text that
+ * cannot be a request id.
  */
 export function keptRequestId(secrets: readonly TokenSecret[], given: string): string | null {
   if (!ACCEPTED_ID.test(given)) return null;
@@ -76,7 +76,8 @@ export function observeRequests(
   { log, counts, calls, keys, metrics, tokenSecrets }: ObservingDeps,
   errorCodes: readonly string[],
 ): RequestHandler {
-  // Every counter starts at 0: Prometheus `rate()` misses the first increase of a series that starts at 1.
+  // Reports every counter as 0 from the start, because Prometheus `rate()` misses the first increase of a series that
+  // begins with 1.
   for (const code of errorCodes) metrics?.refusals.with(code).inc(0);
   return (request: Request, response: Response, next: NextFunction) => {
     const startedAt = request.arrivedAtMs ?? performance.now();
@@ -126,7 +127,7 @@ export function observeRequests(
   };
 }
 
-/** Counts a call for a key that worked before, if the key could not be looked up this time. */
+/** If the key of a call could not be looked up, attributes the call to it if the key worked before. */
 function attribute(keys: ObservingDeps["keys"], secret: string, locals: RequestFacts): void {
   const key = locals.keyId === undefined ? keys.known(secret) : null;
   if (key === null) return;
@@ -134,7 +135,9 @@ function attribute(keys: ObservingDeps["keys"], secret: string, locals: RequestF
   if (key.organizationId !== null) locals.organizationId = key.organizationId;
 }
 
-/** The status of a closed response: 499 when the caller disconnected first, 500 when a body could not be continued. */
+/**
+ * The status of a closed response: 499 if the caller disconnected first, 500 if the rest of the body could not be sent.
+ */
 function finalStatus(response: Response): number {
   if (response.writableFinished) return response.statusCode;
   return response.headersSent && response.locals.failure !== undefined ? 500 : 499;

@@ -8,8 +8,8 @@ const WRITE_EVERY_MS = 1_000;
 /** How long a call is kept. Milliseconds. */
 const KEPT_MS = 3_600_000;
 /**
- * Answered calls, and calls that were refused or failed. The two lists are separate, so that neither displaces the
- * other. Each list keeps the newest calls of the organizations with the most recent calls, in at most 80 MB of Redis.
+ * Two lists of calls: answered ones, and refused or failed ones. They are separate, so that neither displaces the
+ * other. Each list keeps the newest calls of the organizations that called most recently, in at most 80 MB of Redis.
  */
 const LISTS = {
   answered: { infix: "", callsMax: 200, organizationsMax: 1_000 },
@@ -53,7 +53,7 @@ export interface PartnerCall {
   count?: number;
 }
 
-/** A call that has just ended. It does not have a time of the database's clock yet. */
+/** A call that has just ended. Its time on the database's clock is added later. */
 interface NotedCall extends Omit<PartnerCall, "at" | "count"> {
   /** When the call ended, on the monotonic clock. Milliseconds. */
   endedAtMs: number;
@@ -61,7 +61,8 @@ interface NotedCall extends Omit<PartnerCall, "at" | "count"> {
 }
 
 /**
- * The newest calls of an organization. If there are as many as its list may have, each new call replaces the oldest.
+ * The newest calls of an organization that wait to be written. When there are as many as the list may have, each new
+ * call replaces the oldest.
  */
 interface Waiting {
   list: List;
@@ -117,8 +118,8 @@ export class PartnerCalls {
   }
 
   /**
-   * Keeps a call in memory until the next write, without a round trip. Calls over a limit are only counted, because all
-   * calls of a flood look the same.
+   * Keeps a call in memory until the next write, without a round trip. Calls over a limit are only counted, because a
+   * flood consists of many similar calls.
    */
   note(ofOrganization: string | null, call: NotedCall): void {
     const organizationId = ofOrganization ?? NO_ORGANIZATION;
@@ -212,7 +213,7 @@ export class PartnerCalls {
     for (const list of new Set(waiting.map((one) => one.list))) await this.#forget(prefix, list);
   }
 
-  /** Removes the calls of the organizations whose last call is the oldest from a list. */
+  /** Removes from a list the organizations with the oldest last calls, when there are too many. */
   async #forget(prefix: string, list: List): Promise<void> {
     const { redis } = this.#deps;
     const { organizations } = keysOf(prefix, list, "");
@@ -259,7 +260,7 @@ export async function readCalls(
     .slice(0, CALLS_MAX);
 }
 
-/** The calls over a limit in the minute that ends at `at`. The array has members and scores in turn. */
+/** The calls over a limit in the minute that ends at `at`. In the array, each member is followed by its score. */
 function readLimited(at: Date, members: readonly string[]): PartnerCall[] {
   return members.flatMap((text, place) => {
     if (place % 2 === 1) return [];

@@ -52,19 +52,19 @@ export class ProcessRecord implements Closable {
   /** Adds a queue whose jobs the process takes. */
   serve(queue: string): void {
     if (this.#queues.includes(queue)) return;
-    // All workers of a process start in one turn of the event loop.
+    // Records the process in the next turn, because all its workers start in this one.
     if (this.#queues.length === 0) setImmediate(() => void this.record());
     this.#queues.push(queue);
   }
 
-  /** Sets why this process cannot serve requests, or null. A change is recorded at once. */
+  /** Sets the reason why this process cannot serve requests, or null. A new reason is recorded at once. */
   tell(problem: string | null): void {
     if (problem === this.#problem) return;
     this.#problem = problem;
     void this.record();
   }
 
-  /** Records the process, after any running record. Never rejects. */
+  /** Records the process, once a running record is complete. Never rejects. */
   async record(): Promise<void> {
     await this.#recording;
     if (this.#hasEnded) return;
@@ -74,7 +74,7 @@ export class ProcessRecord implements Closable {
     await this.#recording;
   }
 
-  /** Records the end of the process. Gives up if Postgres does not answer in time. */
+  /** Records the end of the process. Gives up after a short wait for Postgres. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#hasEnded = true;

@@ -4,13 +4,13 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 import { type ReportToken, TOKEN_VARIABLES, type TokenVariable } from "../keys/authenticate-user.ts";
 import { reportPrefix } from "./minute-counts.ts";
 
-/** The last report of a variable. */
+/** The last report about a variable. */
 export interface TokenReport {
   variable: TokenVariable;
   what: string;
 }
 
-/** How long a report is shown. An operator must have time to open the overview. Milliseconds. */
+/** How long a report is shown: long enough for an operator to open the overview. Milliseconds. */
 const KEPT_MS = 900_000;
 /** Minimum time between two reports of a variable by one process. Milliseconds. */
 const REPORT_EVERY_MS = 5_000;
@@ -21,7 +21,7 @@ interface Deps {
   log: Pick<Logger, "debug">;
 }
 
-/** Stores the last report of each variable in Redis, so that the overview of every API process finds it. */
+/** Stores the last report about each variable in Redis, where the overview of every API process finds it. */
 export function openTokenReports({ redis, deployment, log }: Deps): ReportToken {
   const reportedAt = new Map<string, number>();
   const write = async (variable: string, what: string) => {

@@ -21,7 +21,10 @@ const WAIT_MAX_MS = 10_000;
 export const SILENT_MS = 15_000;
 /** Maximum time between two answers when there is no fault. Milliseconds. */
 export const FRESH_MS = 7_000;
-/** How often silence is measured. A process that was frozen counts only one step for that time. Milliseconds. */
+/**
+ * How often the time without an answer is measured. After a process was frozen, only one such step is added for that
+ * time. Milliseconds.
+ */
 const STEP_MS = 500;
 /** The latency is computed from the canaries of this period. Milliseconds. */
 const LATENCY_SPAN_MS = 300_000;
@@ -32,13 +35,13 @@ interface Deps {
   process: { readonly id: string };
 }
 
-/** What the canaries of a process show. */
+/** What the canaries of a process tell about redemptions. */
 export interface CanaryState {
-  /** How long no shard has answered. Milliseconds. */
+  /** How long all shards together have given no answer. Milliseconds. */
   silentMs: number;
-  /** How long each shard has not answered. Milliseconds. */
+  /** How long each shard has given no answer. Milliseconds. */
   shards: readonly number[];
-  /** The indexes of the shards that redeem nothing while other shards redeem. */
+  /** The indexes of the shards that redeem nothing although other shards redeem. */
   silentShards: readonly number[];
   latencyMs: Percentiles;
 }
@@ -46,14 +49,17 @@ export interface CanaryState {
 /**
  * Asks every few seconds, in each shard of the redeem queue, whether vouchers can be redeemed. It adds a job that
  * redeems nothing, and awaits it like a redeem. A worker commits the job in a batch with redeems. So a canary does
- * everything that a redeem does except changing a voucher. If it gets no answer, redeems get none either.
+ * everything that a redeem does except for the change of a voucher, and if it gets no answer, redeems get none either.
  */
 export class Canary implements Closable {
   readonly #ctx: Deps;
   readonly #closing = new AbortController();
   readonly #silentMs: number[];
   readonly #pauseMs: number;
-  /** How long at least one shard has answered in time. Shards do not all begin and end an outage at the same time. */
+  /**
+   * For how long at least one shard has answered in time. An outage does not begin and end at the same time in all
+   * shards.
+   */
   #answeringMs = 0;
   #times: { at: number; ms: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -65,7 +71,7 @@ export class Canary implements Closable {
     this.#pauseMs = Math.max(EVERY_MS, shards * APART_MS);
   }
 
-  /** Begins to ask. Before that, no shard counts as silent. */
+  /** Begins to send canaries. Before that, no shard counts as silent. */
   start(): void {
     this.#timer = setInterval(() => {
       for (const shard of this.#silentMs.keys()) this.#silentMs[shard] = (this.#silentMs[shard] ?? 0) + STEP_MS;
@@ -95,7 +101,7 @@ export class Canary implements Closable {
   async #ask(shard: number): Promise<void> {
     const { signal } = this.#closing;
     const voucherId = keyOf(shard, this.#silentMs.length);
-    // The shards are asked one after the other, with a pause between them.
+    // Each shard begins after another pause, so that the shards are not all asked at once.
     await pause(shard * APART_MS, signal);
     while (!signal.aborted) {
       const askedAt = performance.now();
@@ -110,8 +116,8 @@ export class Canary implements Closable {
   }
 
   /**
-   * Whether a worker has answered a canary. A worker of an earlier release cannot read canaries. Its error is an answer
-   * too.
+   * Whether a worker has answered a canary. An error of a worker counts as an answer too, because a worker of an
+   * earlier release cannot read canaries.
    */
   async #send(voucherId: string): Promise<boolean> {
     const { redeemQueue, process, config } = this.#ctx;
@@ -125,7 +131,7 @@ export class Canary implements Closable {
 
 const pause = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { ref: false, signal }).catch(() => undefined);
 
-/** A key that maps to a given shard. */
+/** A key of a job that maps to the given shard. */
 function keyOf(shard: number, count: number): string {
   for (let number = 0; ; number++) if (shardOf(`canary-${number}`, count) === shard) return `canary-${number}`;
 }

@@ -8,7 +8,8 @@ import { findCompleteUntil, moveCompleteUntil } from "./db/redemptions.ts";
 const MOVE_EVERY_MS = 1_000;
 
 /**
- * The owner of a move for all organizations. It has no signal, because a caller that disconnects must not end the move.
+ * The requester of a move for all organizations. It has no signal, because the move must continue when a caller
+ * disconnects.
  */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
@@ -19,9 +20,9 @@ const ALL_ORGANIZATIONS = { organizationId: "" };
 export type CompleteUntil = (requester: Requester<"organization">) => Promise<Date>;
 
 /**
- * Redemptions before a certain time are complete. Returns a function that moves this time forward, at most once a
- * second, then reads it and confirms the read. This also confirms every earlier redemption. All processes share the
- * time, so a caller that reaches another process never gets an earlier one.
+ * Returns a function that moves forward the time before which redemptions are complete, at most once a second, then
+ * reads it and waits until the standbys have it. They then also have every earlier redemption. All processes share the
+ * time, so a caller never gets an earlier time from another process.
  */
 export function openCompleteUntil(
   ctx: Confirming & {

@@ -18,7 +18,7 @@ import {
 type ReferenceOutcome =
   /** A voucher was redeemed under it. */
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
-  /** Nothing was redeemed under it. An attempt whose first read came before this end no longer redeems. */
+  /** Nothing was redeemed under it. Attempts whose first read came before this end will redeem nothing. */
   | { kind: "ended" }
   /** Another transaction is redeeming or ending the reference. */
   | { kind: "held" }
@@ -26,8 +26,8 @@ type ReferenceOutcome =
   | { kind: "elsewhere" };
 
 /**
- * Maximum number of references in one transaction, the same as in a batch of redemptions. Each takes an entry in the
- * server's table of locks.
+ * Maximum number of references in one transaction, as many as in a batch of redemptions. Each takes an entry in
+ * Postgres's table of locks.
  */
 const BATCH_MAX = 128;
 /** Maximum number of requests that may wait in one process. */
@@ -43,8 +43,8 @@ const DELETE_MAX = 10_000;
 interface EndRequest {
   ref: ExternalRef;
   /**
-   * The id of the server from which the data for the response was read. A promoted server may lack this data. Null if
-   * the response depends only on the reply of a worker, because the worker has waited for the standbys.
+   * The id of the server from which the data for the response was read, because a promoted server may lack this data.
+   * Null if the response depends only on the reply of a worker, which has waited for the standbys.
    */
   readFrom: string | null;
 }
@@ -66,9 +66,9 @@ export function openReferenceEnds(ctx: Deps): ReferenceEnds {
 }
 
 /**
- * Reads the redemption of a reference. If there is none, ends every earlier attempt. Must succeed before a response
- * says that nothing was redeemed. While another transaction has locked the reference, tries again for some hundred
- * milliseconds.
+ * Reads the redemption of a reference. If there is none, ends every earlier attempt, so that none of them redeems
+ * later. Must succeed before a response says that nothing was redeemed. While another transaction has locked the
+ * reference, tries again for some hundred milliseconds.
  */
 export async function endReference(
   { referenceEnds }: { referenceEnds: ReferenceEnds },
@@ -86,8 +86,8 @@ export async function endReference(
 
 /**
  * Takes the exclusive lock of a reference before it reads the redemption. A worker takes the shared lock before it
- * reads the ends, and keeps it until its redemption is committed. So either this transaction sees the redemption, or
- * the worker sees the end.
+ * reads the ends, and keeps it until its redemption is committed. So one of the two always sees the other: this
+ * transaction the redemption, or the worker the end.
  */
 async function endInOneTransaction(
   { pool, deployment }: Deps,
@@ -115,16 +115,13 @@ async function endInOneTransaction(
   );
   return requests.map(({ ref, readFrom }): ReferenceOutcome => {
     const outcome = outcomes.get(refKey(ref)) ?? { kind: "held" };
-    // If this transaction read a redemption, earlier reads do not matter.
+    // The server does not matter if a redemption was found, because this transaction has read it itself.
     if (outcome.kind === "redeemed" || readFrom === null || readFrom === serverId) return outcome;
     return { kind: "elsewhere" };
   });
 }
 
-/**
- * Deletes the ends of references that no attempt needs.
- * @param untilMs the time on the monotonic clock after which no statement starts. At least one statement runs.
- */
+/** Deletes the ends of references that no attempt needs any more. */
 export async function removeEnds({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;
   for (;;) {

@@ -13,16 +13,16 @@ const { note } = redeemRequest.shape;
 export const redeemJob = z.object({
   note,
   /**
-   * Workers must not normalise the reference. The API process, perhaps of another release, ends attempts of exactly
-   * this text.
+   * The reference as the API process has normalised it. Workers must not normalise it again, because API processes,
+   * perhaps of another release, end the attempts of exactly this text.
    */
   externalRef: z.string(),
   voucherId: z.string(),
   organizationId: z.string(),
   keyId: z.string(),
   /**
-   * Whether the key has a daily limit, as far as the API knows. Without this field, the database still enforces the
-   * limit.
+   * Whether the key has a daily limit, as far as the API knows. If this is wrong or missing, the database still
+   * enforces the limit.
    */
   capped: z.boolean().optional(),
   /** Null if the caller identified the voucher by its code. */
@@ -32,21 +32,21 @@ export const redeemJob = z.object({
   /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: z.number(),
   /**
-   * The version of the reference's last end at the API's first read, or 0 if there was none. After a later end, this
-   * attempt must not redeem.
+   * The version of the reference's last end at the API's first read, or 0 without an end. If the reference has a later
+   * end by now, this attempt must not redeem.
    */
   seenEnd: z.number(),
   /**
-   * The generation of ends at the first read. An end that this read may have missed is deleted no sooner than two
-   * generations later.
+   * The generation of ends at the first read. An end that came after this read is kept for at least two further
+   * generations.
    */
   generation: z.number(),
 });
 export type RedeemJob = z.output<typeof redeemJob>;
 
-/** A job that redeems nothing. Its reply shows that a redeem would get a reply. */
+/** A job that redeems nothing. If it gets a reply, a redeem would get one too. */
 const canaryJob = z.object({
-  /** No voucher has this id. It selects the shard that is asked. */
+  /** Selects the shard to which the job goes. No voucher has this id. */
   voucherId: z.string(),
   organizationId: z.string(),
   /** The process that asks. */
@@ -58,12 +58,16 @@ export type CanaryJob = z.output<typeof canaryJob>;
 const redeemReply = z.discriminatedUnion("kind", [
   /** This attempt redeemed the voucher. */
   z.object({ kind: z.literal("redeemed"), redeemCode: z.string(), redeemedAtMs: z.number() }),
-  /** Another attempt has redeemed a voucher under this reference. Read it from the database. */
+  /**
+   * Another attempt has redeemed a voucher under this reference. The caller must read the redemption from the database.
+   */
   z.object({ kind: z.literal("confirmed") }),
   z.object({ kind: z.literal("refused"), code: z.enum(REFUSAL_CODES) }),
-  /** The deadline had passed, or the reference was ended since the API's first read. This attempt redeemed nothing. */
+  /**
+   * The deadline had passed, or the reference was ended after the API's first read. So this attempt redeemed nothing.
+   */
   z.object({ kind: z.literal("late") }),
-  /** The voucher would exceed the key's daily limit, which restarts at midnight UTC. */
+  /** The redemption would exceed the key's daily limit, which starts anew at midnight UTC. */
   z.object({ kind: z.literal("over_cap"), retryAfterSeconds: z.number() }),
   /** The voucher's row stayed locked. This attempt redeemed nothing. */
   z.object({ kind: z.literal("busy") }),

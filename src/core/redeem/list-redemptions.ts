@@ -18,11 +18,12 @@ import type { CompleteUntil } from "./complete-until.ts";
 import { type ListedRedemption, selectRedemptions } from "./db/redemptions.ts";
 
 /**
- * A place in an organization's list of redemptions, and the range of the list. Times are in milliseconds since 1970.
+ * A place in an organization's list of redemptions, with the time range of the list. Times are in milliseconds since
+ * 1970.
  */
 interface RedemptionsCursor {
   redeemedAtMs: number;
-  /** The last listed voucher with that time. Empty if none was listed. */
+  /** The voucher of the last listed redemption at that time. Empty if none was listed. */
   voucherId: string;
   fromMs: number | null;
   toMs: number | null;
@@ -35,9 +36,9 @@ interface Deps {
 }
 
 /**
- * Reads a page of an organization's redemptions. A caller that follows the cursor gets each redemption exactly once,
- * because the database refuses redemptions before the time up to which the list is complete. The confirmation of this
- * time also confirms everything before it. Works without Redis.
+ * Reads a page of an organization's redemptions. A caller that follows the cursor gets each redemption exactly once:
+ * the list ends at a time before which the database accepts no further redemption. When the standbys have this time,
+ * they have all redemptions before it. Works without Redis.
  * @throws AppError `invalid_request` for a cursor of another organization or range, `unavailable`, `overloaded`.
  */
 export async function listRedemptions(
@@ -68,8 +69,8 @@ export async function listRedemptions(
 const PAGE_MAX = 1_000;
 
 /**
- * All redemptions from `from` to `until`. `until` is the earlier of `to` and `completeUntil`, which is confirmed. While
- * one page is written, the next page is read. This read's wait for a connection is never refused.
+ * All redemptions from `from` to `until`, which is the earlier of `to` and `completeUntil`. While one page is written,
+ * the next page is read. These reads may wait for a connection for as long as necessary.
  * @throws AppError `unavailable`; CallerLeft.
  */
 export function readAllRedemptions(
@@ -94,7 +95,7 @@ export function readAllRedemptions(
         if (last === undefined) return;
       }
     } finally {
-      // If the file ends early, wait for the running read of the next page.
+      // If the file ends early, waits for the read of the next page, which is still running.
       await reading.catch(() => undefined);
     }
   }

@@ -22,8 +22,8 @@ export interface Reads {
 const PAGE_MAX = 1_000;
 
 /**
- * Adds up a month's redemptions with the current names, without storing the result. The statement is final if the
- * redemptions are complete.
+ * Adds up a month's redemptions with the current names, and does not store the result. The statement is final if the
+ * redemptions of the month are complete.
  * @throws AppError `invalid_request` if the text is not a month, `overloaded`.
  */
 export async function makeStatement(
@@ -46,7 +46,10 @@ export async function makeStatement(
   return { ...statement, rowsHash: hash.digest("hex") };
 }
 
-/** A stored statement as readers get it. Where the log is on, it is final only after the log has signed it. */
+/**
+ * A stored statement as readers get it. If the service has a log, the statement is final only after the log has signed
+ * it.
+ */
 export function serveKept({ content, note, noteDue }: KeptStatement): Statement {
   const statement: Statement = JSON.parse(content);
   return note === null && noteDue ? { ...statement, final: false, rowsHash: null } : { ...statement, note };

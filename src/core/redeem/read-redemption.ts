@@ -19,8 +19,8 @@ const BATCH_MAX = 256;
 const WAITING_MAX = 10_000;
 
 /**
- * Batched reads of redemptions by reference. After a timeout, partners call them to learn the outcome. So these reads
- * must not wait for the connections of unbatched calls.
+ * Batched reads of redemptions by reference. Partners read this way to learn the outcome after a timeout, so these
+ * reads must not wait for the connections of unbatched calls.
  */
 type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
 
@@ -41,7 +41,7 @@ interface RedemptionDeps {
 }
 
 /**
- * Reads a reference's redemption in the form in which a repeated redeem would return it.
+ * Reads the redemption under a reference, in the form in which a repeated redeem would return it.
  * @throws AppError `redemption_not_found`, `unavailable`; BatcherFull.
  */
 export async function readRedemption(
@@ -55,7 +55,7 @@ export async function readRedemption(
 }
 
 /**
- * As {@link readRedemption}, but returns null if there is none. The caller must confirm the read.
+ * Like {@link readRedemption}, but returns null if there is none, and does not confirm the read. The caller must do so.
  * @throws BatcherFull.
  */
 export async function findRedemption(
@@ -68,8 +68,8 @@ export async function findRedemption(
 }
 
 /**
- * Reads a reference's redemption as a page of the list of redemptions, with one entry or none. Unlike the list, it
- * includes a redemption after `completeUntil`.
+ * Reads the redemption under a reference as a page of the list of redemptions, with one entry or none. Unlike the list,
+ * includes redemptions after `completeUntil`.
  * @throws AppError `unavailable`, `overloaded`; BatcherFull.
  */
 export async function listRedemptionOf(
@@ -92,7 +92,7 @@ async function findByReference(
   externalRef: string,
 ): Promise<ReadRedemption["redemption"]> {
   const refs = formsOf(externalRef).map((form) => ({ organizationId, externalRef: form }));
-  // Submitted together, so that one batch reads all forms.
+  // Submits all forms at once, so that one batch reads them.
   const reads = await Promise.all(refs.map((ref) => ctx.redemptionReads.submit(ref)));
   return reads.find(({ redemption }) => redemption !== null)?.redemption ?? null;
 }

@@ -11,8 +11,8 @@ interface Deps extends Reads, Confirming {
 }
 
 /**
- * Reads an organization's statement of a month. The first final statement is stored, and every later call gets it.
- * Where the log is on, a statement is final only after the log has signed it. Works without Redis.
+ * Reads an organization's statement of a month. The first final statement is stored, and every later call gets it. If
+ * the service has a log, a statement is final only after the log has signed it. Works without Redis.
  * @throws AppError `invalid_request` if the text is not a month, `unavailable`, `overloaded`.
  */
 export async function readStatement(
@@ -32,12 +32,12 @@ export async function readStatement(
   if (!statement.final) return statement;
   const content = JSON.stringify(statement);
   await partnerCalls(requester, () => keepStatement(pool, { organizationId, month, content }));
-  // A failover may have lost the stored statement.
+  // If a failover has lost the stored statement, serves the one just made as not yet signed.
   return serveKept((await find()) ?? { content, note: null, noteDue: true });
 }
 
 /**
- * The redemptions of a month as CSV. `rowsHash` is the hash of these rows.
+ * The rows of a month's redemptions as CSV. `rowsHash` of the statement is their hash.
  * @throws AppError `invalid_request` if the text is not a month.
  */
 export async function readStatementFile(

@@ -23,7 +23,7 @@ import { insertRedemptions, lockReferences, type NewRedemption, refKey } from ".
 import type { CanaryJob, RedeemJob, RedeemReply } from "./job.ts";
 import { type Confirmation, decideRedeem } from "./redeem.ts";
 
-/** One attempt: its job, the job's id, and the server that the job names as its origin. */
+/** One attempt: its job, the job's id, and the id of the server from which the API read. */
 type RedeemRequest = RedeemJob & { attemptId: string; origin: string };
 
 /** A canary in the committer. It needs no voucher. */
@@ -45,11 +45,11 @@ interface RedeemJobResult {
 interface RedeemState extends LockedVouchers {
   /** The redemptions of the references, by {@link refKey}. */
   confirmations: Map<string, Confirmation>;
-  /** Ids of the attempts whose references have been ended since the attempts' first read. */
+  /** Ids of the attempts whose references were ended after the attempts' first read. */
   ended: Set<string>;
   /**
-   * The rest of each key's daily limit, by key id. The API may not know of a new limit. In that case, the database
-   * refuses redemptions above it.
+   * What is left of each key's daily limit, by key id. Keys whose limits the API does not know yet are missing. For
+   * those, the database refuses redemptions above the limit.
    */
   caps: Map<string, CapLeft>;
   sinks: EventSinks;
@@ -89,7 +89,7 @@ export function openRedeemCommitter(
 }
 
 /**
- * Runs one redeem job. Does not wait for the release of the lease, because a redeemed voucher is refused with or
+ * Runs one redeem job. Releases the voucher's lease in the background: a redeemed voucher is refused anyway, with or
  * without a lease.
  */
 export async function runRedeemJob(
@@ -98,16 +98,14 @@ export async function runRedeemJob(
   job: RedeemJob | CanaryJob,
 ): Promise<RedeemReply> {
   if ("processId" in job) return runCanary(ctx, job);
-  // The worker has just checked that the job has the same origin.
+  // The job comes from this server, because the worker has just compared their ids.
   const { serverId: origin } = ctx.deployment;
   const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId, origin });
   if (consumedTicket !== null) void releaseLease(ctx, job.voucherId, consumedTicket);
   return reply;
 }
 
-/**
- * Commits a canary with the redeems that are ready. An error does not fail the job, because canaries are not repeated.
- */
+/** Commits a canary together with the redeems that are ready. Ignores errors, because a canary is never repeated. */
 async function runCanary(
   { redeemCommitter, log }: { redeemCommitter: RedeemCommitter; log: Logger },
   job: CanaryJob,
@@ -147,7 +145,10 @@ interface BatchContext {
   onAnnounced: () => void;
 }
 
-/** Decides the redeems of a batch, and answers its canaries. @param state null for a batch without redeems. */
+/**
+ * Decides the redeems of a batch, and answers its canaries.
+ * @param state null for a batch without redeems.
+ */
 async function decideRequests(
   ctx: BatchContext,
   tx: Transaction,
@@ -195,8 +196,8 @@ async function redeemBatch(
   const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
     ticket ? [{ ticket, state: "Consumed" }] : [],
   );
-  // Redemptions come first. Only their statement can wait for another transaction, and until then this transaction has
-  // written nothing for which others wait.
+  // Redemptions come first, because only their statement can wait for another transaction. Until then, this transaction
+  // has written nothing for which others wait.
   const writes = [
     ...insertRedemptions(redemptions, now),
     ...endReservations([...consumed, ...expired], now),
@@ -207,8 +208,8 @@ async function redeemBatch(
 }
 
 /**
- * Returns the result of each request, and the new redemptions. Adds each new redemption to the state and subtracts it
- * from the cap.
+ * Returns the result of each request, and the new redemptions. Each new redemption changes the state in memory: the
+ * voucher, the reference and the cap.
  */
 function decideBatch(
   ctx: BatchContext,
@@ -221,12 +222,12 @@ function decideBatch(
   const result = requests.map((request): RedeemJobResult => {
     const voucher = vouchers.get(request.voucherId);
     if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
-    // The API has checked the organization. But the job came through Redis, which is not trusted.
+    // Checks the organization again. The API has checked it, but the job came through Redis, which is not trusted.
     if (voucher.organizationId !== request.organizationId) {
       throw new Error(`voucher ${voucher.id} does not belong to the organization that redeems it`);
     }
     const confirmation = confirmations.get(refKey(request)) ?? null;
-    // The connection may have been opened to another server after the job began.
+    // Compares the servers again, because the connection may have been opened to another server after the job began.
     const isForeign = ctx.deployment.serverIdOf(tx) !== request.origin;
     const cap = caps.get(request.keyId);
     const cents = Math.round(voucher.priceUsd * 100);
@@ -238,7 +239,7 @@ function decideBatch(
         const ticket = decision.consumed?.ticket ?? null;
         const redemption = { ...request, ticket, redeemCode: makeRedeemCode(ctx.randomBytes) };
         decided.push({ request, voucher, redemption });
-        // Later requests in this batch must see the redemption.
+        // Changes the state in memory, because later requests of this batch must see the redemption.
         if (cap?.redemptions != null) cap.redemptions--;
         if (cap?.cents != null) cap.cents -= cents;
         vouchers.set(voucher.id, { ...voucher, status: "Redeemed", reservation: null });
@@ -246,8 +247,8 @@ function decideBatch(
         return { reply: redeemed(redemption.redeemCode, now), consumedTicket: ticket };
       }
       case "redeemed_before":
-        // The first delivery may have committed without waiting for the standbys. The COMMIT of this transaction waits
-        // for them, because its row lock is in the write-ahead log.
+        // The COMMIT of this transaction waits for the standbys, because its row lock is in the write-ahead log. That
+        // is needed because the first delivery may have committed without waiting for them.
         return {
           reply: redeemed(decision.confirmation.redeemCode, decision.confirmation.redeemedAt),
           consumedTicket: null,

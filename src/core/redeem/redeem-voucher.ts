@@ -44,7 +44,7 @@ interface Attempt {
   id: string;
   caller: Caller;
   reference: ExternalRef;
-  /** The form in which an earlier release stored the reference. Null if it is the same. */
+  /** The form of the reference in which releases up to 0.1.0 stored it. Null if it is the same. */
   earlierForm: string | null;
   codeOrTicket: string;
   /** When the request was read, on the monotonic clock. Milliseconds. */
@@ -63,13 +63,13 @@ type FoundOutcome =
   | { kind: "repeated"; redemption: Redemption }
   /** A redemption exists under the reference. It may be of another voucher. */
   | { kind: "recorded" }
-  /** `readFrom` is null if the refusal follows from a worker's reply or a timeout, not from a read of this process. */
+  /** `readFrom` is null if the refusal depends on a worker's reply or a timeout, and on no read of this process. */
   | { kind: "refused"; error: AppError; readFrom: string | null };
 
 /**
  * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds
- * one job and waits for its reply. After a refusal with the proof `ended`, no attempt so far has redeemed or will
- * redeem under the reference.
+ * one job and waits for its reply. If a refusal needs the proof `ended`, it also means that no attempt up to now has
+ * redeemed or will redeem under the reference.
  * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` requires.
  */
 export async function redeemVoucher(
@@ -83,7 +83,7 @@ export async function redeemVoucher(
     caller,
     reference: { organizationId: caller.organizationId, externalRef: normaliseReference(externalRef) },
     earlierForm: earlierFormOf(externalRef),
-    // `ticket` must not contain a code. The empty text matches no voucher.
+    // A `ticket` field with a code must not redeem the voucher, so it becomes the empty text, which matches no voucher.
     codeOrTicket: code ?? (ticket && isTicket(ticket) ? ticket : ""),
     receivedAtMs,
     readFrom: ctx.deployment.serverId,
@@ -97,7 +97,7 @@ export async function redeemVoucher(
   return response;
 }
 
-/** Decides the outcome from the first read, or asks a worker. */
+/** Decides the outcome from the first read. If it does not decide, asks a worker. */
 async function findOutcome(
   ctx: Deps,
   attempt: Attempt,
@@ -109,7 +109,8 @@ async function findOutcome(
   attempt.voucher = voucher;
   if (earlierForm !== null) {
     const earlier = { ...attempt.reference, externalRef: earlierForm };
-    // Processes of an earlier release use this form. Their attempts are ended, so that they redeem nothing from now on.
+    // Processes of an earlier release redeem under this form. Ending it makes sure that their attempts redeem nothing
+    // from now on.
     const { kind } = await tryToEnd(ctx, earlier, null);
     if (kind === "redeemed") {
       attempt.reference = earlier;
@@ -142,9 +143,9 @@ async function findOutcome(
     (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
   );
   if (early.kind === "refused") return refused(refusal(early.code), readFrom);
-  // An end stops only attempts whose first read came before it. This request may have waited here for long. In the
-  // meantime, its sender may have repeated it elsewhere and been told that nothing is redeemed. So an outdated request
-  // is refused.
+  // Refuses a request that has waited here for long. The sender may have repeated it on another process and been told
+  // that nothing is redeemed. That end stops only attempts that had already made their first read, so it would not stop
+  // this one.
   if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
   if (!ctx.redeemQueue.askForPlace(job)) return refused(new AppError("overloaded"), readFrom);
   return askWorker(ctx, attempt, voucher, job);
@@ -152,8 +153,8 @@ async function findOutcome(
 
 /**
  * Adds the job and waits for its reply. No reply arrives while Redis is unavailable, or if Redis loses the job or the
- * reply. Then the attempt is refused with `redeem_timeout` once Postgres proves that it redeems nothing, and otherwise
- * with `redeem_unknown`.
+ * reply. Without a reply, refuses the attempt: with `redeem_timeout` if Postgres proves that it redeems nothing, and
+ * otherwise with `redeem_unknown`.
  */
 async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<FoundOutcome> {
   const sentAt = performance.now();
@@ -193,8 +194,8 @@ const refused = (error: AppError, readFrom: string | null = null): FoundOutcome 
 });
 
 /**
- * Records the phases of a redeem whose reply has arrived. A phase is never negative, even if the clocks of two hosts
- * differ.
+ * Records how long the phases of a redeem took, after its reply has arrived. If the clocks of two hosts differ, a phase
+ * counts as 0 instead of a negative duration.
  */
 function recordRedeemWait(
   { metrics }: Pick<Deps, "metrics">,
@@ -207,9 +208,9 @@ function recordRedeemWait(
 }
 
 /**
- * Every redeem ends here. Proves the outcome that was found, then answers. Before an answer that nothing was redeemed,
- * it ends every attempt of the reference so far. This includes the call's own job, which may be delivered again after
- * its reply. If it finds a redemption in doing so, the answer is that redemption.
+ * Every redeem ends here. Proves the outcome that was found, then answers. Before it answers that nothing was redeemed,
+ * it ends every attempt up to now under the reference, including the call's own job, which may be delivered again. If
+ * it finds a redemption while doing so, it answers with that redemption.
  * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for example because another
  * transaction may be redeeming.
  */
@@ -226,7 +227,7 @@ async function proveAndAnswer(ctx: Deps, attempt: Attempt, found: FoundOutcome):
   throw outcome.kind === "ended" && found.kind === "refused" ? found.error : new AppError("redeem_unknown");
 }
 
-/** As {@link endReference}. The outcome is `held` if it fails. */
+/** Like {@link endReference}, but an error gives the outcome `held`. */
 function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): ReturnType<typeof endReference> {
   return endReference(ctx, reference, readFrom).catch((cause) => {
     ctx.log.warn({ err: cause }, "cannot end the attempts of a reference");
@@ -235,8 +236,8 @@ function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): R
 }
 
 /**
- * Makes the response from the redemption under the request's reference. If that redemption is of another voucher,
- * marks, logs and counts the response.
+ * Makes the response from the redemption that exists under the request's reference. If it is of another voucher, marks
+ * the response, and logs and counts it.
  */
 function recordedResponse(
   ctx: Deps,

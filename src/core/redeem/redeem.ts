@@ -12,20 +12,19 @@ export interface RedeemAttempt {
   /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
   /**
-   * Whether the reference was ended since the attempt's first read. If so, a caller got the answer that nothing is
-   * redeemed.
+   * Whether the reference was ended after the attempt's first read. A caller was then told that nothing is redeemed.
    */
   isEnded: boolean;
   /**
-   * Whether the voucher would exceed the key's daily limit. Set by a worker that knows the limit. In any case, the
-   * trigger `redemptions_checked` enforces the limit in the database.
+   * Whether the redemption would exceed the key's daily limit. Set by a worker that knows the limit. The trigger
+   * `redemptions_checked` in the database enforces the limit in any case.
    */
   isOverCap?: boolean;
   /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */
   deadlineMs: number;
 }
 
-/** The redemption that already exists under an `externalRef`. */
+/** A redemption that already exists under the attempt's `externalRef`. */
 export interface Confirmation {
   attemptId: string;
   redeemCode: string;
@@ -46,8 +45,9 @@ export type RedeemDecision =
   | { kind: "over_cap" };
 
 /**
- * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline,
- * used, voided, expired, suspended, ended reservation, wrong token, reserved by another key, daily limit. Pure.
+ * Decides one attempt to redeem. Checks in this order: redeemed by this attempt, redeemed under the reference, ended
+ * reference, deadline, used, voided, expired, suspended, ended reservation, wrong token, reserved by another key, daily
+ * limit. Pure.
  * @param reservation the voucher's reservation in state Live, or null. It may have expired.
  * @param now the database's clock, read after the voucher's row was locked.
  * @param expectedTokenHash returns the hash of a reservation's token.

@@ -6,7 +6,9 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 
 const RELEASE = readFileSync(new URL("./release.lua", import.meta.url), "utf8");
 
-/** A lease of this age without a reservation is an orphan. The next reserve call takes it over. Milliseconds. */
+/**
+ * If a lease of this age has no reservation, it is left over, and the next reserve call takes it over. Milliseconds.
+ */
 export const ORPHAN_AFTER_MS = 2_000;
 
 /** The reservation to which a lease belongs. */
@@ -19,8 +21,8 @@ type Scripted = RedisClient & { releaseLease(key: string, ticket: string): Promi
 
 /**
  * Leases of vouchers in Redis. A lease refuses competing callers before they wait for the voucher's lock in Postgres.
- * It proves nothing: only the reservation's row decides whether a voucher is reserved. So leases need no repair. A lost
- * lease changes no response, and a leftover lease expires. Methods reject when Redis does not respond.
+ * Only the reservation's row in Postgres decides whether a voucher is reserved, so leases need no repair. A lost lease
+ * changes no response, and a leftover lease expires. Methods reject when Redis does not respond.
  */
 export class Leases {
   readonly #redis: Scripted;
@@ -34,15 +36,15 @@ export class Leases {
 
   /**
    * Acquires the lease for `lifetimeMs` and returns null, or returns the current holder. The caller must have read that
-   * the voucher has no live reservation. So an older lease is taken over.
+   * the voucher has no live reservation, so a lease older than {@link ORPHAN_AFTER_MS} is taken over.
    */
   async acquire(voucherId: string, { ticket, keyId }: LeaseHolder, lifetimeMs: number): Promise<LeaseHolder | null> {
     const key = leaseKey(this.#deployment.id, voucherId);
     const tryToSet = () => this.#redis.set(key, `${ticket} ${keyId}`, "PX", lifetimeMs, "NX", "GET");
     const held = await tryToSet();
     if (held === null) return null;
-    // The age is computed from the lease's time to live. After Redis's clock was set back, the time to live is longer
-    // than a lifetime.
+    // Computes the lease's age from its time to live. If Redis's clock was set back, the time to live is longer than
+    // the lifetime.
     const ageMs = Math.abs(lifetimeMs - (await this.#redis.pttl(key)));
     if (ageMs <= ORPHAN_AFTER_MS) return holderOf(held);
     await this.#redis.releaseLease(key, holderOf(held).ticket);
@@ -63,16 +65,15 @@ function holderOf(held: string | null): LeaseHolder | null {
 }
 
 /**
- * The Redis key of a voucher's lease. The braces make the id the hash tag, so a cluster spreads leases over its slots.
- * Version 0.1.0 stored hashes at `lease:<deployment>:{<voucher>}`, so the keys must differ.
+ * The Redis key of a voucher's lease. The braces make the voucher's id the hash tag, so a cluster distributes leases
+ * over its slots. The key must differ from `lease:<deployment>:{<voucher>}`, where version 0.1.0 stored hashes.
  */
 export function leaseKey(deploymentId: string, voucherId: string): string {
   return `lease:{${voucherId}}:${deploymentId}`;
 }
 
 /**
- * Releases a lease. Never fails. A lease that cannot be released becomes an orphan and refuses other callers for at
- * most two seconds.
+ * Releases a lease. Never fails. A lease that could not be released refuses other callers for at most two more seconds.
  */
 export async function releaseLease(
   { leases, log }: { leases: Leases; log: Logger },
@@ -90,8 +91,8 @@ export async function releaseLease(
 const RELEASES_MAX = 500;
 
 /**
- * As {@link releaseLease}, for many leases. Stops after a portion in which a release failed, with one warning for all
- * remaining leases.
+ * Like {@link releaseLease}, for many leases, a portion at a time. After a portion with a failed release, stops and
+ * logs one warning about all remaining leases.
  */
 export async function releaseLeases(
   { leases, log }: { leases: Leases; log: Logger },

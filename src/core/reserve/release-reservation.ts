@@ -10,9 +10,9 @@ import { type Leases, releaseLease } from "./lease.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";
 
 /**
- * Releases a live reservation by its ticket, for any key of the organization. If a reservation has already ended, it
- * stays ended, provided that the clock does not go back. So its release needs no lock, only a confirmation of the read.
- * Works without Redis.
+ * Releases a live reservation by its ticket, for any key of the organization. A reservation that has ended stays ended,
+ * provided that the clock does not go back. So its release needs no lock, and only the read must be confirmed. Works
+ * without Redis.
  * @throws AppError `voucher_busy`, `unavailable`.
  */
 export async function releaseReservation(

@@ -45,8 +45,8 @@ export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): Re
 }
 
 /**
- * Decides reserve and release calls, one after another, on the state in memory. The writes fail if the stored state was
- * changed without the lock.
+ * Decides reserve and release calls, one after another, on the state in memory. If another transaction has changed the
+ * stored state without the voucher's lock, the writes fail.
  */
 async function moveReservations(
   moves: readonly ReservationMove[],

@@ -8,8 +8,8 @@ export interface TokenSecret {
 }
 
 /**
- * Derives the ids of the configured secrets. The first secret signs new reservations. Every secret still verifies the
- * reservations that it signed.
+ * Computes the ids of the configured secrets. The first secret signs new reservations. The others still verify the
+ * reservations that they signed.
  */
 export function nameTokenSecrets(secrets: readonly string[]): TokenSecret[] {
   return secrets.map((secret) => ({ id: hash("sha256", secret).slice(0, 8), secret }));
@@ -23,8 +23,8 @@ export function signingSecret(secrets: readonly TokenSecret[]): TokenSecret {
 }
 
 /**
- * Computes a token: HMAC-SHA256 of the ticket in base64url. The token is never stored. If the secret that signed it is
- * no longer configured, uses the first secret.
+ * Computes a token: HMAC-SHA256 of the ticket in base64url. The token is never stored. Uses the secret with this id or,
+ * if it is no longer configured, the first secret.
  */
 export function reservationToken(secrets: readonly TokenSecret[], ticket: string, secretId: string): string {
   const signer = secrets.find((secret) => secret.id === secretId) ?? signingSecret(secrets);
@@ -32,8 +32,8 @@ export function reservationToken(secrets: readonly TokenSecret[], ticket: string
 }
 
 /**
- * Returns a digest to store instead of a caller's text. Equal texts have equal digests in all processes. The digest is
- * keyed, because anyone could find a reference or a code from a plain hash by trial.
+ * Returns a digest to store instead of a caller's text. All processes make the same digest of a text. It is keyed,
+ * because with a plain hash, anyone could find a reference or a code by trial.
  */
 export function digestOf(secrets: readonly TokenSecret[], text: string): string {
   return createHmac("sha256", signingSecret(secrets).secret).update(`digest ${text}`).digest("base64url").slice(0, 22);

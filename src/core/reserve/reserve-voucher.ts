@@ -29,8 +29,8 @@ interface Deps {
 }
 
 /**
- * The outcome that a call has found, before {@link proveAndAnswer} has proved it. `isCommitted`: it was committed by a
- * transaction that has waited for the standbys.
+ * The outcome that a call has found, before {@link proveAndAnswer} has proved it. `isCommitted`: a transaction has
+ * committed it and waited for the standbys.
  */
 type FoundOutcome =
   | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
@@ -39,8 +39,8 @@ type FoundOutcome =
   | { kind: "leased" };
 
 /**
- * Pauses before each further try of a call that found another key's lease. That key's reservation is usually written
- * within milliseconds. Milliseconds.
+ * Pauses before each further try of a call that found another key's lease. That key's call usually writes its
+ * reservation within milliseconds. Milliseconds.
  */
 const LEASED_PAUSES_MS = [10, 30, 80, 200];
 
@@ -60,7 +60,7 @@ export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: st
     );
     if (found.kind !== "leased") return proveAndAnswer(ctx, found, readFrom);
   }
-  // A lease does not prove a reservation, so the refusal only says that the voucher is busy now.
+  // A lease may have no reservation, so the refusal only says that the voucher is busy now.
   return proveAndAnswer(ctx, refused(voucherBusy(), false), ctx.deployment.serverId);
 }
 
@@ -79,7 +79,7 @@ async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): P
   if (early.kind !== "opened") return toFoundOutcome(voucherId, early, false);
 
   const currentHolder = await acquireLease(ctx, voucherId, request, lifetimeSeconds(ctx.config) * 1_000);
-  // A lease of the same key belongs to a concurrent call or to an ended reservation. The transaction decides which.
+  // A lease of the same key belongs to a concurrent call or to an ended reservation, which the transaction finds out.
   if (currentHolder !== null && currentHolder.keyId !== caller.keyId) return { kind: "leased" };
 
   let outcome: ReservationMoveOutcome | undefined;

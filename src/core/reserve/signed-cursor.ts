@@ -2,17 +2,15 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { signingSecret, type TokenSecret } from "./reservation-token.ts";
 
 /**
- * The lists whose cursors are signed. The list's name is part of the MAC, so a cursor is valid only for its own list.
- * A reservation's token is no valid cursor.
+ * The lists with signed cursors. The MAC covers the list's name, so a cursor is valid only for its own list, and a
+ * reservation's token is not a valid cursor.
  */
 type List = "redemptions" | "events";
 
 /** Length of a cursor's MAC in bytes. */
 const MAC_BYTES = 16;
 
-/**
- * Writes a position in a list as opaque text that only the same organization can use. Signs it with the first secret.
- */
+/** Writes a position in a list as opaque text, signed with the first secret. Only the same organization can use it. */
 export function signCursor(
   secrets: readonly TokenSecret[],
   list: List,

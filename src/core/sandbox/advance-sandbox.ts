@@ -21,12 +21,13 @@ import { moveSandbox } from "./db/sandbox.ts";
 
 /** Maximum wait for a locked row. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
-/** Maximum time for which a call records expiries. Enough for thousands. The sweeper records the rest. Milliseconds. */
+/** Maximum time for which a call records expiries: enough for thousands. The sweeper records the rest. Milliseconds. */
 const RECORD_MAX_MS = 2_000;
 
 /**
- * Makes the future times of the caller's sandbox earlier, in one transaction with the audit entry. Then releases the
- * leases of the ended reservations and records the expiries of vouchers. The sweeper completes the rest.
+ * Moves the future times of the caller's sandbox to earlier times, in one transaction with the audit entry. Then
+ * releases the leases of the reservations that this has ended, and records expiries of vouchers for a short time. The
+ * sweeper records the rest.
  * @throws AppError `invalid_request` for more than {@link LIVE_RESERVATIONS_MAX} live reservations, `voucher_busy` when
  * a row stays locked, `overloaded`.
  */

@@ -8,7 +8,7 @@ const status = z.literal("ok").meta({ description: "Always `ok`; otherwise the r
 export const healthResponse = named("Health", { status });
 examples.add(healthResponse, { ok: { summary: "Up", value: { status: "ok" } } });
 
-/** The state of each server in responses of the readiness probe, both success and error. */
+/** The state of each server, in successful and failed responses of the readiness probe. */
 const serverStates = z.object({
   postgres: z.enum(["ok", "unavailable", "outdated", "copied"]).meta({
     description:

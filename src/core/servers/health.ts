@@ -38,7 +38,7 @@ export const readiness = endpoint({
     example: { error: "No answer from Redis.", postgres: "ok", redis: "unavailable" },
   },
   async handler(deps: Deps) {
-    // Read before the probe, because the queue may open during the probe.
+    // Reads this first, because the queue may open during the probe.
     const isStarting = !deps.redeemQueue.hasOpened;
     const probed = await deps.probeServers();
     const { unusable, shards } = probed;

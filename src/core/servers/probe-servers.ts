@@ -35,8 +35,9 @@ interface Readiness {
 }
 
 /**
+ * Why a process is not ready, according to a probe.
  * @param hasOpened whether the redeem queue has opened. It opens only after Postgres was reached. So without Postgres,
- * a closed queue says nothing about Redis.
+ * a queue that has not opened says nothing about Redis.
  */
 export function readinessOf({ unusable, redisProblem }: Probed, hasOpened: boolean): Readiness {
   const isUsable = hasOpened || unusable !== null;
@@ -56,10 +57,13 @@ interface Deps extends RedisDeps {
   redeemQueue: { readonly hasOpened: boolean };
 }
 
-/** Returns the probe of a process. Concurrent callers share it. It reads and writes like requests do. Never rejects. */
+/**
+ * Returns the probe of a process, which reads and writes like requests do. Concurrent callers share one run. Never
+ * rejects.
+ */
 export function openServerProbe(ctx: Deps): () => Promise<Probed> {
   const { deployment, redeemQueue, config } = ctx;
-  // The names of shards contain the deployment's id, which is unknown until Postgres was reached.
+  // Until Postgres was reached, there are no shards to check, because their names contain the deployment's id.
   const shards = () => (redeemQueue.hasOpened ? listShards(deployment.id, config.queueShards[0]) : []);
   const probe = async (): Promise<Probed> => {
     const [unusable, redis] = await Promise.all([
@@ -68,12 +72,12 @@ export function openServerProbe(ctx: Deps): () => Promise<Probed> {
     ]);
     return { unusable, ...redis };
   };
-  // After a restart of the server, the connection is gone. A result without a problem is then not reused.
+  // A good result is not reused if the probe's connection has closed, because the server may have stopped.
   return shareFor(KEPT_MS, probe, ({ unusable }) => unusable !== null || ctx.probes.totalCount > 0);
 }
 
 /**
- * Returns the probe of a worker process, which concurrent callers share. It reports whether Redis accepts jobs of at
+ * Returns the probe of a worker process. Concurrent callers share one run. It reports whether Redis accepts jobs of at
  * least one shard that the process serves. It does not check Postgres, because workers start only after they have
  * reached it. Never rejects.
  */
@@ -99,8 +103,8 @@ const findRedisProblem = (ctx: RedisDeps, among: readonly Shard[]): Promise<Prob
   withFallback(probeRedis(ctx, among), { redisProblem: ctx.redisWatch.problem ?? NO_REDIS, shards: [] });
 
 /**
- * One accepting shard is enough, because an unreachable shard stops only its own vouchers. If there are no shards, any
- * server is asked.
+ * Finds out whether Redis accepts jobs. One accepting shard is enough, because an unreachable shard stops only its own
+ * vouchers. Without shards, asks any server.
  */
 async function probeRedis({ redis, redisWatch }: RedisDeps, among: readonly Shard[]): Promise<ProbedRedis> {
   const refusing =

@@ -18,8 +18,8 @@ const PORTION = 500;
 /**
  * Verifies the next chains in id order, and starts again after the last one. The number of chains grows with the time
  * since the last pass, so that all chains are usually verified within `chainCheckMs`. It takes longer after a pause,
- * because each pass is bounded, and before the first ANALYZE, because the number of chains is unknown. Logs each broken
- * chain as an error, and records it as broken until a later check finds it intact.
+ * because the number of chains per pass is limited, and before the first ANALYZE, because the number of all chains is
+ * unknown. Logs each broken chain as an error, and records it as broken until a later check finds it intact.
  * @param untilMs the time on the monotonic clock after which no portion starts. At least one portion runs.
  */
 export async function checkChains(

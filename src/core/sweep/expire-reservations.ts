@@ -14,8 +14,8 @@ import { liveReservation } from "../voucher/reservation.ts";
 const BATCH_MAX = 500;
 
 /**
- * Records the end of reservations past `expiresAt` and returns their number. Skips locked vouchers. The holder of the
- * lock or the next pass records the end of their reservations. No decision depends on this record.
+ * Records the end of reservations past `expiresAt` and returns their number. Skips locked vouchers: the transaction
+ * that has the lock, or the next pass, records the end of their reservations. No decision depends on this record.
  */
 export async function expireReservations(ctx: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;

@@ -6,15 +6,15 @@ import { firstIdAt } from "../voucher/ids.ts";
 import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
 
 /**
- * Number of reservations read in one step, which takes some 20 ms. One pass thus deletes more reservations than a
- * hundred keys can make at their rate limit before the next pass.
+ * Number of reservations read in one step, which takes some 20 ms. So one pass deletes more reservations than a hundred
+ * keys can make between two passes at their rate limit.
  */
 const PORTION = 1_000;
 
 /**
  * Deletes reservations that ended unused long ago, and returns their number. Continues where the last pass stopped, in
- * the order of tickets, which is the order of the starts. Uses the clock that ignores jumps ahead, so that a jump never
- * deletes anything too early.
+ * the order of tickets, which is the order of the starts. Uses the clock that ignores jumps ahead. A jump would
+ * otherwise delete reservations too early.
  */
 export async function removeReservations(
   { pool, config, deployment }: { pool: pg.Pool; config: Config; deployment: Pick<DatabaseFence, "clock"> },

@@ -16,19 +16,17 @@ import { removeReservations } from "./remove-reservations.ts";
 import type { SweepReport } from "./report.ts";
 
 /**
- * Maximum time of a pass. It ends within the time that a stopping process has (CLOSE_MAX_MS), even if each task ends
- * one step late. Milliseconds.
+ * Maximum time of a pass. Even if each task ends one step late, the pass ends within the time that a stopping process
+ * has (CLOSE_MAX_MS). Milliseconds.
  */
 const PASS_MAX_MS = 8_000;
 /** Maximum time of each task that works in several steps. Milliseconds. */
 const TASK_MAX_MS = 2_000;
-/**
- * The part of the pass that is reserved for each later task, no matter how long the earlier ones take. Milliseconds.
- */
+/** The part of the pass that stays reserved for each later task, however long the earlier tasks take. Milliseconds. */
 const TASK_MIN_MS = 250;
 /**
- * An event that is Pending for longer than this has lost its seal job, or the job still waits for a worker.
- * Milliseconds.
+ * How long an event may be Pending before the sweeper requests its seal again. By then, its seal job was lost or still
+ * waits for a worker. Milliseconds.
  */
 const OVERDUE_AFTER_MS = 5_000;
 /** Maximum number of events for which one pass requests seals. */
@@ -62,7 +60,7 @@ export const CORE_TASKS = {
   removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
 } satisfies Tasks<Deps>;
 
-/** The core's tasks without a number. The check of chains is not listed, because it returns two numbers. */
+/** The core's tasks that return no number. The check of chains is not in this list, because it returns two numbers. */
 const CORE_UNCOUNTED: Uncounted<Deps> = { moveCompleteUntil };
 
 /** The names of the tasks that can fail in a pass. */
@@ -71,8 +69,9 @@ export function nameTasks(tasks: Tasks<never>, uncounted: Uncounted<never>): str
 }
 
 /**
- * One pass of the sweeper: the tasks in order, then the tasks without a number. Passes may overlap. A failed task does
- * not stop the others, and the next pass retries it. A pass has one deadline, and every task has a part of that time.
+ * One pass of the sweeper: first the tasks that return a number, in order, then the others. Passes may overlap. A
+ * failed task does not stop the others, and the next pass retries it. A pass has one deadline, and each task has a part
+ * of that time.
  */
 export async function runPass<Ctx extends Deps, Name extends string>(
   ctx: Ctx,

@@ -10,12 +10,12 @@ SELECT l.content FROM brand_logos AS l WHERE l.name = $1::text LIMIT 1;
 UPDATE brands SET colour = $2::text WHERE id = $1::text;
 
 -- name: put_logo(brand_id, name?, content?)
--- Gives a brand a logo, or none, in place of the one that it has.
+-- Replaces a brand's logo. Without a name, removes it.
 INSERT INTO brand_logos (brand_id, name, content) VALUES ($1::text, $2::text, $3::bytea)
     ON CONFLICT (brand_id) DO UPDATE SET name = excluded.name, content = excluded.content;
 
 -- name: find_voucher_face(voucher_id)
--- What the public page of a voucher shows, at the database's time. Times are shown in the organization's time zone.
+-- What the public page of a voucher shows, and the current time. Pages use the organization's time zone.
 SELECT v.status, voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil", voucher_suspended(v.suspension, b.suspended_at) AS suspended,
        clock_timestamp() AS now, b.retail_price_usd AS "retailPriceUsd", b.benefit_months AS "benefitMonths", p.name AS "productName",
        br.name AS brand, br.colour, l.name AS logo, o.time_zone AS "timeZone"

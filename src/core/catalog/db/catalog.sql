@@ -57,7 +57,7 @@ SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_win
 
 -- name: find_batch(id)
 -- A batch with the number of its vouchers in each status. left: the vouchers that users can acquire while a window is
--- open, including reserved ones. It is 0 when the batch has expired. Reads all vouchers of the batch.
+-- open, including reserved ones, or 0 after the batch's end. Reads all vouchers of the batch.
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", b.suspended_at AS "suspendedAt", o.sandbox,
@@ -86,9 +86,9 @@ SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
   FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
 -- name: select_batches_of_organization(organization_id, before?, limit, counted_max)
--- The newest batches of an organization before an id, newest first. left: as in find_batch, with two differences. The
--- count includes expired batches (isValid is false) and vouchers that were suspended individually, and it stops at
--- counted_max.
+-- The newest batches of an organization before an id, newest first. left: as in find_batch, but it stops at
+-- counted_max, and includes vouchers that were suspended individually and vouchers of expired batches (isValid is
+-- false).
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil", b.suspended_at
           FROM brands AS br JOIN products AS p ON p.brand_id = br.id JOIN batches AS b ON b.product_id = p.id

@@ -66,7 +66,7 @@ export const PRODUCT = {
 };
 type NewProduct = Row<typeof PRODUCT>;
 
-/** `sandbox`: whether its organization is a sandbox. */
+/** `sandbox`: whether the brand's organization is a sandbox. */
 const BRAND = { id: text, name: text, organizationId: text, sandbox: boolean };
 
 const ORGANIZATION_NAME = { id: text, name: text, sandbox: boolean };
@@ -227,7 +227,7 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
   const row = await findBatchRow(db, id);
   if (row === null) return null;
   const { left, sandbox, ...batch } = row;
-  // The second statement finds the same windows, because a batch gets its windows only when it is issued.
+  // The windows cannot change between the two statements, because a batch gets its windows only when it is issued.
   const windows = await selectWindows(db, id);
   const hasWindow = windows.claim !== null || windows.buy !== null;
   return { ...batch, ...markSandbox(sandbox), windows, left: hasWindow ? left : null };

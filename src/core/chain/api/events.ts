@@ -31,7 +31,7 @@ export const eventsQuery = z.object({
 
 export type EventsQuery = z.output<typeof eventsQuery>;
 
-/** The query of the HTML page. */
+/** The query of a history's HTML page. */
 export const eventsPageQuery = eventsQuery.extend({
   limit: queryInteger(1, EVENTS_LIMIT_MAX, EVENTS_PAGE_LIMIT, "Maximum number of events on the page."),
 });

@@ -12,7 +12,7 @@ export interface NewVoucher {
   serial: number;
   code: string;
   codeKey: string;
-  /** Whether users can acquire the voucher, because its batch has windows. */
+  /** Whether users can acquire the voucher, that is, whether its batch has windows. */
   pickable: boolean;
   issued: Omit<SealedEvent, "logSlot">;
 }
@@ -65,7 +65,8 @@ async function copy<Row>(
   fields: (row: Row) => string[],
 ): Promise<void> {
   let lines = "";
-  // COPY's text format escapes backslashes, tabs and line ends. Codes and canonical JSON contain no tabs or line ends.
+  // In COPY's text format, backslashes, tabs and line ends are escaped. Codes and canonical JSON contain no tabs and no
+  // line ends.
   for (const row of rows) lines += `${fields(row).join("\t").replaceAll("\\", "\\\\")}\n`;
   await pipeline(Readable.from([Buffer.from(lines)]), tx.query(copyFrom(text)));
 }

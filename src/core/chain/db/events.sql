@@ -61,15 +61,15 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 
 -- name: find_logged_event(voucher_id, sequence)
 -- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The
--- payload is null after the event was erased. The leaf index is null until the event has a position in the log. The
--- served checkpoint may not contain the leaf yet.
+-- payload is null after the event was erased. The leaf index is null until the event has a position in the log, which
+-- may be later than the served checkpoint.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
  WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
 
 -- name: find_logged_redemption(organization_id, external_ref)
--- As find_logged_event, for the redeemed event of an organization's redemption with a given reference.
+-- Like find_logged_event, for the redeemed event of the redemption under an organization's reference.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM redemptions_under($1::text, $2::text) AS rd
@@ -86,15 +86,15 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 
 -- name: select_logged_in_order
 -- The hashes of all sealed events in the order of their leaves. isErased is null for an event with a payload. For an
--- event without one, it is true if the erasure is proved: a later sealed event lists this event, has an intact payload,
--- and lists only earlier events. Events without a leaf come last. The result is large, so read it with a cursor.
--- Postgres sorts it in temporary files.
+-- event without a payload, it is true if a later sealed event proves the erasure: that event has an intact payload,
+-- which lists this event and only events before itself. Events without a leaf come last. The result is large, so read
+-- it with a cursor. Postgres sorts it in temporary files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
        CASE WHEN e.payload IS NULL
             THEN EXISTS (SELECT FROM voucher_events AS t
                           WHERE t.voucher_id = e.voucher_id AND t.sequence = e.erased_by AND t.sequence > e.sequence
                             AND t.event_type = 'voucher.instance.erased' AND t.seal_status = 'Sealed'
-                            -- A payload that was changed may be invalid JSON, so it is not parsed.
+                            -- Parses only payloads with the right hash, because a changed payload may be invalid JSON.
                             AND CASE WHEN sha256(convert_to(t.payload, 'UTF8')) = t.record_hash
                                      THEN t.payload::jsonb ->> 'eventType' = t.event_type
                                           AND (t.payload::jsonb #> '{data,erasedSequences}') @> to_jsonb(e.sequence)
@@ -129,8 +129,8 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'events without a pos
 SELECT d.canon_preserved_since AS "canonPreservedSince" FROM deployment AS d;
 
 -- name: next_log_batch
--- The id of a new batch of leaves. Must run after the transaction has locked the vouchers of the batch's events. Then
--- the batches that contain events of one voucher have ids in the order of its chain.
+-- The id of a new batch of leaves. Must run after the transaction has locked the vouchers of the batch's events. The
+-- ids of batches then follow the order of each voucher's events.
 SELECT nextval('log_batch_ids') AS id;
 
 -- name: insert_log_batch(id, leaves, hashes)

@@ -37,14 +37,14 @@ const LOGGED_HASH = {
   voucherId: text,
   sequence: integer,
   recordHash: bytea,
-  /** Whether the event belongs to a batch of leaves. The batch may still wait for its position in the log. */
+  /** Whether the event belongs to a batch of leaves, which may still wait for its position in the log. */
   hasSlot: boolean,
   /** Null if the event has a payload. Otherwise, whether a later sealed event lists this event as erased. */
   isErased: orNull(boolean),
   logIndex: orNull(bigint),
   /**
-   * The hash in the event's slot, if its batch still waits. Null if the batch does not wait. Empty if the slot is past
-   * the batch's end.
+   * While the event's batch waits for its position: the hash in the event's slot, or empty if the batch has no such
+   * slot. Null if the batch does not wait.
    */
   waitingHash: orNull(bytea),
 };
@@ -179,7 +179,7 @@ const FETCH_ROWS = 10_000;
 
 /** The hashes of all sealed events in pages, in the order of their leaves. Events without a leaf come last. */
 export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHash[]> {
-  // With less memory, the server's sort writes and merges many small files.
+  // With the default memory, the server's sort would write and merge many small files.
   await tx.query("SET LOCAL work_mem = '64MB'");
   await tx.query(`DECLARE logged_in_order NO SCROLL CURSOR FOR ${selectLoggedInOrder().text}`);
   for (let rows = FETCH_ROWS; rows === FETCH_ROWS; ) {
@@ -191,7 +191,7 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
 }
 
 /**
- * Sealed events that belong to no batch of leaves, in order after this voucher and sequence. At most as many as fit in
+ * The next sealed events, after this voucher and sequence, that belong to no batch of leaves. At most as many as fit in
  * one batch.
  */
 export function selectUnloggedEvents(
@@ -218,12 +218,17 @@ export interface LeafBatch {
   hashes: string[];
 }
 
-/** Opens the batch of a transaction. Must be sent after the statement that locks the transaction's vouchers. */
+/**
+ * Opens the batch of a transaction. Call it only after the statement that locks the transaction's vouchers was sent.
+ */
 export async function openLeafBatch(tx: Transaction): Promise<LeafBatch> {
   return { id: await nextLogBatch(tx), hashes: [] };
 }
 
-/** Adds an event to a batch. Returns its slot, which is one number: the batch and the leaf's position in the batch. */
+/**
+ * Adds an event to a batch. Returns its slot: one number that contains the batch's id and the leaf's position in the
+ * batch.
+ */
 export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
   if (hashes.length === BATCH_LEAVES_MAX) throw new Error(`a batch of the log has at most ${BATCH_LEAVES_MAX} leaves`);
   return id * BATCH_LEAVES_MAX + hashes.push(recordHash) - 1;

@@ -3,8 +3,8 @@
 SELECT EXISTS (SELECT FROM webhook_endpoints AS e WHERE e.enabled) AS "hasTargets";
 
 -- name: announce_events(voucher_id, sequence)
--- Writes sealed events of locked vouchers to the outbox, one row per organization that has an enabled endpoint. A row
--- has at most ROW_EVENTS_MAX events, so the caller must not pass more events than that.
+-- Writes sealed events of locked vouchers to the outbox, one row per organization that has an enabled endpoint. The
+-- caller must pass at most ROW_EVENTS_MAX events, the maximum for one row.
 INSERT INTO webhook_outbox (organization_id, voucher_ids, sequences)
 SELECT o.organization_id, o.voucher_ids, o.sequences
   FROM (SELECT s.organization_id, array_agg(s.voucher_id ORDER BY s.n) AS voucher_ids, array_agg(s.sequence ORDER BY s.n) AS sequences

@@ -4,7 +4,7 @@ import { type PreparedStatements, Statements } from "../../../platform/db/statem
 
 export const sql = new Statements(new URL("./outbox.sql", import.meta.url));
 
-/** Maximum number of events in one row of the outbox. A constraint in migration 00014 has the same number. */
+/** Maximum number of events in one row of the outbox. A constraint in migration 00014 enforces the same number. */
 export const ROW_EVENTS_MAX = 4_096;
 
 export const hasEnabledTargets = sql.requiredValue("find_enabled_endpoints", { hasTargets: boolean });

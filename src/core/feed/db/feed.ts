@@ -3,11 +3,11 @@ import { Statements } from "../../../platform/db/statements.ts";
 import { SEEN_EVENT } from "../../chain/db/events.ts";
 
 const FEED_END = { lastSlot: bigint, completeUntil: timestamptz };
-/** Where the feed ends now. No event is added before it. */
+/** The current end of the feed. No event will be added before it. */
 export type FeedEnd = Row<typeof FEED_END>;
 
 const FEED_PLACE = { slot: bigint, recordHash: text };
-/** An event of the feed, from which a caller continues. */
+/** The event of the feed at which a caller continues. */
 export type FeedPlace = Row<typeof FEED_PLACE>;
 
 const FEED_EVENT = { ...SEEN_EVENT, recordHash: text, slot: bigint };

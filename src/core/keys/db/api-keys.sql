@@ -1,8 +1,8 @@
 -- name: find_keys_by_secret(secret_hash, latest?)
--- Finds keys by the hashes of their secrets. Revoked or expired keys and expired secrets give no row. usableMs:
--- milliseconds until the key or the secret expires. Null if neither expires. useIsDue: whether the last use of this
--- kind of secret was recorded more than a minute ago, or never. sandbox: whether the key's organization is a sandbox.
--- capped: whether the key has a daily limit.
+-- Finds keys by the hashes of their secrets. Returns no row for a revoked or expired key, or an expired secret.
+-- usableMs: milliseconds until the key or the secret expires, whichever is first. Null if neither expires. useIsDue:
+-- whether the last use of this kind of secret was recorded more than a minute ago, or never. sandbox: whether the key's
+-- organization is a sandbox. capped: whether the key has a daily limit.
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
        (extract(epoch FROM least(k.expires_at, s.expires_at) - clock.now) * 1000)::float8 AS "usableMs",
@@ -20,7 +20,7 @@ SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS 
 
 -- name: record_key_usage(secret_hash)
 -- Records that secrets are in use, separately for a key's current secret and its previous secrets. Writes each at most
--- once a minute, in the order of ids, so that concurrent calls cannot deadlock.
+-- once a minute. Writes in the order of ids, so that concurrent calls cannot deadlock.
 INSERT INTO api_key_uses AS u (key_id, last_used_at, old_secrets_used_at)
 SELECT s.key_id, max(statement_timestamp()) FILTER (WHERE s.expires_at IS NULL),
        max(statement_timestamp()) FILTER (WHERE s.expires_at IS NOT NULL)
@@ -43,8 +43,8 @@ INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at,
 VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timestamptz, $7::integer, $8::numeric);
 
 -- name: lock_key_caps(key_id)
--- Locks the caps of keys until the transaction ends. Meanwhile no other transaction redeems with these keys. Later
--- statements see the redemptions of other transactions. Keys must be distinct and in order.
+-- Locks the caps of keys until the transaction ends, so that no other transaction redeems with these keys. Later
+-- statements see all redemptions that were committed before. Keys must be distinct and in order.
 SELECT pg_advisory_xact_lock(key_cap_lock(w.key_id)) FROM unnest($1::text[]) AS w (key_id);
 
 -- name: select_key_caps(key_id)
@@ -64,8 +64,8 @@ SELECT k.max_per_day AS "maxPerDay", k.max_amount_per_day_usd AS "maxAmountPerDa
 UPDATE api_keys AS k SET max_per_day = $2::integer, max_amount_per_day_usd = $3::numeric WHERE k.id = $1::text;
 
 -- name: count_key_day(key_id)
--- Sets today's row (UTC) of a locked key to its redemptions and their dollars so far. Needed because a key without a
--- cap has no row. Writes nothing if the key has redeemed nothing today.
+-- Sets today's row (UTC) of a locked key to its redemptions and their dollars so far. Before its first cap, a key has
+-- no such row. Writes nothing if the key has redeemed nothing today.
 INSERT INTO key_days AS d (key_id, day, redemptions, amount_usd)
 SELECT k.id, today.day, count(*), sum(b.price_usd)
   FROM (SELECT o.id, o.organization_id FROM api_keys AS o WHERE o.id = $1::text OFFSET 0) AS k
@@ -107,8 +107,8 @@ UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp
 
 -- name: select_keys(organization_id, before?, limit?)
 -- The keys of an organization before an id, newest first, without their secrets. What a key has redeemed today is
--- counted only while it has a cap. oldSecretsUntil: when the last replaced secret expires. Null if all have expired. A
--- use before the current secret was made counts for its predecessors.
+-- counted only while it has a cap. oldSecretsUntil: when the last replaced secret expires, or null if all have expired.
+-- A recorded use that is older than the current secret was a use of an earlier secret.
 SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
        k.revoked_at AS "revokedAt", greatest(u.last_used_at, u.old_secrets_used_at) AS "lastUsedAt",
        CASE WHEN u.last_used_at >= c.created_at THEN u.last_used_at END AS "currentSecretUsedAt",
@@ -124,8 +124,8 @@ SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at 
  WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
 
 -- name: find_key_place(key_id, page_size)
--- A key's organization, and the `before` with which select_keys returns the page with this key. Null for the newest
--- page.
+-- A key's organization, and the value of `before` for which select_keys returns the page with this key. Null for the
+-- newest page.
 SELECT k.organization_id AS "organizationId",
        (SELECT n.id FROM api_keys AS n WHERE n.organization_id = k.organization_id AND n.id > k.id ORDER BY n.id OFFSET $2::int - 1 LIMIT 1) AS before
   FROM api_keys AS k WHERE k.id = $1::text;

@@ -153,8 +153,8 @@ export interface CapLeft {
 }
 
 /**
- * Locks the caps (daily limits) of keys until the transaction ends. Reads how much of each cap is left today, UTC. Keys
- * without a cap are left out. Sends its statements at once.
+ * Locks the caps (daily limits) of keys until the transaction ends, and reads how much of each is left today, UTC.
+ * Leaves out keys without a cap. Sends all its statements before it waits.
  */
 export async function lockKeyCaps(tx: Transaction, keyIds: readonly string[]): Promise<Map<string, CapLeft>> {
   const distinct = [...new Set(keyIds)].sort();

@@ -33,9 +33,9 @@ export const anyUser: Access<string | null, UserDeps> = {
 };
 
 /**
- * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without the header.
- * Users have one limit for browsing, where the token is optional, and one for acquisitions. Anonymous callers and
- * failures count against limits of the address.
+ * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without the header. A
+ * user has one limit for browsing, where the token is optional, and another for acquisitions. Anonymous requests and
+ * failed ones count against limits of the address.
  */
 function authenticateUser(deps: UserDeps, optional: boolean): RequestHandler {
   const limiter = optional ? deps.limits.browse : deps.limits.take;

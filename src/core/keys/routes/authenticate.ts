@@ -30,7 +30,7 @@ const TAG_OF: Record<Scope, Tag> = {
   "voucher.issue": "Issuer",
 };
 
-/** Partners whose key has the scope. Every successful response to a sandbox key is marked. */
+/** Partners whose key has the scope. Adds a mark to every successful response to a sandbox key. */
 export function partnerKey(scope: Scope): Access<Caller, KeyDeps> {
   return {
     tag: TAG_OF[scope],
@@ -51,7 +51,7 @@ export function partnerKey(scope: Scope): Access<Caller, KeyDeps> {
   };
 }
 
-/** Partners whose sandbox key has the scope. Responses are not marked. */
+/** Partners whose sandbox key has the scope. Adds no mark to responses, because all are for sandboxes. */
 export function sandboxKey(scope: Scope): Access<Caller, KeyDeps> {
   const { extraFieldsOf: _, ...access } = partnerKey(scope);
   return {
@@ -69,7 +69,7 @@ const requireSandbox: RequestHandler = (_request, response, next) => {
 
 /** Admits a request whose `X-Api-Key` has the scope. {@link admitKey} lists the checks in their order. */
 function authenticate(deps: KeyDeps, scope: Scope): RequestHandler {
-  // Separate limits: reads, webhooks and issuing cannot exhaust the limit of reserve, redeem and release.
+  // There are two limits, so that reads, webhooks and issuing cannot use up the limit of reserve, redeem and release.
   const limiter = scope === "voucher.redeem" ? deps.limits.move : deps.limits.read;
   const assertScopes = (scopes: ReadonlySet<string>) => {
     if (!scopes.has(scope)) throw new AppError("missing_scope");
@@ -91,8 +91,8 @@ interface KeyDeps extends AdmitDeps {
 /**
  * Admits a request after these checks, in this order. The key is known (else 401), is bound to an organization (403),
  * may be used from the caller's address (403), has the scopes that `assertScopes` wants, and is within its limit (429).
- * Failed authentications count against a limit of the caller's address, which never refuses a right key. Sets the
- * caller, and returns the key's scopes.
+ * Failed authentications count against a limit of the caller's address. When that limit is reached, a right key is
+ * still accepted. Stores the caller in the response's locals, and returns the key's scopes.
  */
 export async function admitKey(
   deps: AdmitDeps,

@@ -9,19 +9,16 @@ declare module "node:http" {
   }
 }
 
-/**
- * Number of requests that start in one turn of the event loop as soon as they are read. They take about ten
- * milliseconds.
- */
+/** Number of requests that start at once in each turn of the event loop. They take about ten milliseconds. */
 const AT_ONCE = 64;
-/** Number of further requests that start in one turn. One owner may have half of these starts. */
+/** Number of further requests that start in each turn. Each owner may have at most half of these starts. */
 const IN_TURN = 128;
 
 /**
  * Starts requests in turns. One turn of the event loop reads from all connections, so a thousand requests at once would
- * block the process for a tenth of a second. The first requests of a turn start at once. After that, organizations take
- * turns. Callers with a token, callers with a password, and all other callers each share one turn, like an
- * organization.
+ * block the process for a tenth of a second. The first requests of a turn start at once. For further requests,
+ * organizations take turns. All callers with a token count as one organization here, and so do all callers with a
+ * password and all others.
  */
 export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestListener): RequestListener {
   const slots = new FairSlots(IN_TURN);
@@ -39,8 +36,7 @@ export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestL
 }
 
 /**
- * The organization of a key that worked before. Otherwise the way in which the caller signs in. All other callers share
- * one turn.
+ * The owner of a request: the organization of a key that worked before, or else the way in which the caller signs in.
  */
 function ownerOf(keys: KeyAuthenticator, { headers }: IncomingMessage): string {
   const secret = headers["x-api-key"];

@@ -14,9 +14,9 @@ import {
 import { partnerEvent } from "../../chain/api/events.ts";
 import { voucherView } from "../../voucher/api/voucher.ts";
 
-// The API reference does not describe these objects, because only operators, and partners in the portal, see them.
+// These objects are for operators, and for partners in the portal, so the API reference does not describe them.
 
-/** A voucher in the form in which operators find it in any organization, and partners in their own. */
+/** A voucher as a search shows it: to operators for any organization, and to partners for their own. */
 export const foundVoucher = z.object({
   id: voucherId,
   code: voucherView.shape.code,
@@ -45,8 +45,8 @@ export interface FoundVouchers {
 const pastReservation = z.object({
   ticket: z.string(),
   /**
-   * Live: it still reserves the voucher. Consumed: a redemption used it. Released: a release, or voiding the voucher,
-   * ended it. Expired: it was not used in time.
+   * Live: the reservation still reserves the voucher. Consumed: a redemption used it. Released: it was released, or the
+   * voucher was voided. Expired: it was not used in time.
    */
   state: z.enum(["Live", "Consumed", "Released", "Expired"]),
   keyId: z.string(),

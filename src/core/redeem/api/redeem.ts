@@ -62,7 +62,7 @@ export const redeemRequest = z
 
 export type RedeemRequest = z.output<typeof redeemRequest>;
 
-/** The JSON Schema of a request that contains the first field but not the second. The second may be null. */
+/** The JSON Schema of a request with the first field and without the second, which may be null. */
 function onlyOne(given: string, absent: string) {
   return {
     title: `By its ${given}`,

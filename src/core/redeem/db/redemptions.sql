@@ -16,8 +16,8 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
 
 -- name: move_closed_until(latest)
 -- Moves closed_until to two seconds ago, or to a given time if that is earlier. After the commit, no redemption with an
--- earlier time can be inserted. From reading its time to its insert, a redemption takes a small part of two seconds. A
--- slower redemption is decided again.
+-- earlier time can be inserted. A redemption is usually inserted long before two seconds have passed since it read its
+-- time. A slower one is decided again.
 UPDATE redemptions_closed AS c SET closed_until = w.until
   FROM (SELECT date_trunc('milliseconds', least(statement_timestamp() - interval '2 seconds', $1::timestamptz)) AS until) AS w
  WHERE c.singleton AND c.closed_until < w.until;
@@ -37,13 +37,13 @@ SELECT c.closed_until AS "closedUntil", c.clock_trusted_at AS "trustedAt" FROM r
 
 -- name: prove_complete_until
 -- Moves complete_until forward to the time before which the redemptions are complete. Later statements see every
--- earlier redemption, and none is added afterwards. The new value is closed_until, or the time of the earliest
--- redemption in an open transaction if that is earlier. Why it is safe: before its insert ends, a transaction takes an
--- advisory lock whose key contains the time of its redemptions. It then reads closed_until (check_new_redemptions).
--- pg_locks is read after this statement has taken its snapshot. A transaction without such a lock has therefore ended,
--- or it has yet to read closed_until. It will then find this value or a later one, and fail if its redemptions are
--- earlier. MATERIALIZED: the time found here counts even if another process changes the row meanwhile. complete_until
--- does not move while closed_until is ahead of the clock.
+-- redemption before this time, and none is added afterwards. The new value is closed_until or, if that is earlier, the
+-- time of the earliest redemption in an open transaction. This is safe for the following reason. Before its insert
+-- ends, a transaction takes an advisory lock whose key contains the time of its redemptions, and then reads
+-- closed_until (check_new_redemptions). This statement reads pg_locks after it has taken its snapshot. So a transaction
+-- without such a lock has ended, or will read closed_until later. In the second case it finds this value or a later
+-- one, and fails if its redemptions are earlier. MATERIALIZED makes the time found here count, even if another process
+-- changes the row meanwhile. complete_until does not move while closed_until is ahead of the clock.
 WITH found AS MATERIALIZED (
   SELECT least(o.closed_until, (
            SELECT min(timestamptz 'epoch' + (((l.classid::bigint << 32) | l.objid::bigint) - (21092::bigint << 48)) * interval '1 millisecond')
@@ -62,8 +62,7 @@ UPDATE redemptions_closed AS c SET complete_until = f.until
 SELECT c.complete_until AS "completeUntil" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: select_redemptions(organization_id, after_time, after_voucher_id, before, limit)
--- A page of an organization's redemptions in order of time and voucher. The page is read from one index before the
--- joins.
+-- A page of an organization's redemptions in order of time and voucher. One index gives the page, before the joins.
 SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem_code AS "redeemCode", v.serial,
        p.name AS "productName", p.key AS "productKey", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        rd.redeemed_at AS "redeemedAt", rd.ticket, rd.key_id AS "keyId", k.label AS "keyLabel"
@@ -99,8 +98,8 @@ SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.rede
   FROM redemptions AS rd LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]) WHERE rd.voucher_id = $1::text;
 
 -- name: select_last_redemptions(organization_id, before_time?, before_voucher_id, limit)
--- A page of an organization's redemptions before a time and voucher, newest first. The page is read from one index
--- before the joins.
+-- A page of an organization's redemptions before a time and voucher, newest first. One index gives the page, before the
+-- joins.
 SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_at AS "redeemedAt",
        p.name AS "productName", b.price_usd AS "priceUsd"
   FROM (SELECT o.* FROM redemptions AS o
@@ -115,8 +114,8 @@ SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_a
 -- name: sum_redemptions(organization_id, bounds)
 -- The number and the value of an organization's redemptions per period, product and key, and the times of the first and
 -- the last redemption. Period n begins at bound n and ends before the next bound. Groups by batch before the other
--- joins, so that each redemption costs only one look-up of its voucher. Values are in cents, so that their sums are
--- exact in every program.
+-- joins, so that each redemption needs only one other row: its voucher. Values are in cents, because sums of whole
+-- numbers are exact in every program.
 SELECT s.period, b.product_id AS "productId", p.name AS "productName", p.key AS "productKey", br.name AS brand,
        s.key_id AS "keyId", k.label AS "keyLabel",
        sum(s.redemptions)::bigint AS redemptions, sum(s.redemptions * b.price_usd * 100)::bigint AS cents,
@@ -136,8 +135,8 @@ SELECT s.period, b.product_id AS "productId", p.name AS "productName", p.key AS 
  ORDER BY s.period, p.name, b.product_id, k.label, s.key_id;
 
 -- name: select_statement_rows(organization_id, after_time, after_voucher_id, before, limit)
--- A page of the rows that a statement's hash covers, in order of time and voucher. The page is read from one index
--- before the joins.
+-- A page of the rows that a statement's hash covers, in order of time and voucher. One index gives the page, before the
+-- joins.
 SELECT rd.voucher_id AS "voucherId", rd.redeemed_at AS "redeemedAt", b.price_usd AS "priceUsd", encode(e.record_hash, 'hex') AS "recordHash"
   FROM (SELECT o.* FROM redemptions AS o
          WHERE (o.organization_id || '') = $1::text AND (o.redeemed_at, o.voucher_id) > ($2::timestamptz, $3::text)
@@ -149,7 +148,8 @@ SELECT rd.voucher_id AS "voucherId", rd.redeemed_at AS "redeemedAt", b.price_usd
  ORDER BY rd.redeemed_at, rd.voucher_id;
 
 -- name: find_statement(organization_id, month)
--- The final statement of a month, if it is stored, and its note. A note is required where the log is on.
+-- The final statement of a month, if it is stored, with its note. If the service has a log, the statement must have a
+-- note.
 SELECT s.content, s.note, s.note_due AS "noteDue" FROM statements AS s WHERE s.organization_id = $1::text AND s.month = $2::text;
 
 -- name: keep_statement(organization_id, month, content)
@@ -160,14 +160,14 @@ SELECT $1::text, $2::text, $3::text, EXISTS (SELECT FROM log_tree AS t WHERE t.o
 
 -- name: lock_references(organization_id, external_ref)
 -- Locks references in shared mode until the transaction ends, without waiting. Returns the positions of the references
--- that another transaction is ending. Later statements see every end that was committed before the locks were granted.
--- While the locks are held, no further end is committed.
+-- that could not be locked, because another transaction is ending them. Later statements see every end that was
+-- committed before the locks were granted. No end is added while they are held.
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: find_references(organization_id, external_ref, seen_end, generation)
--- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if its reference's last
--- end is not the one that the attempt has seen, or if such an end may have been deleted.
+-- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if its reference has
+-- another last end than the attempt has seen, or if such an end may have been deleted already.
 SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.generation < g.generation - 1 AS "isEnded",
        rd.attempt_id AS "confirmation.attemptId", rd.redeem_code AS "confirmation.redeemCode", rd.redeemed_at AS "confirmation.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
@@ -178,8 +178,7 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
  WHERE rd.voucher_id IS NOT NULL OR e.version <> w.seen_end OR w.generation < g.generation - 1;
 
 -- name: keep_generation
--- Prevents a new generation of ends until the transaction ends. Waits only while another transaction begins a
--- generation.
+-- Keeps the generation of ends until the transaction ends. Waits only while another transaction begins a new one.
 SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
 -- name: lock_references_to_end(organization_id, external_ref)
@@ -190,8 +189,8 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: end_references(organization_id, external_ref)
--- Writes the ends of those locked references that have no redemption. Runs after keep_generation. References must be
--- distinct.
+-- Ends references: writes the ends of the given, locked references that have no redemption. Runs after keep_generation.
+-- References must be distinct.
 WITH ended AS (
   INSERT INTO reference_ends (generation, organization_id, external_ref)
   SELECT g.generation, w.organization_id, w.external_ref
@@ -209,8 +208,8 @@ UPDATE reference_generation AS g SET generation = g.generation + 1, started_at =
  WHERE g.singleton AND g.started_at < clock.now - interval '1 hour';
 
 -- name: delete_old_ends(limit)
--- Deletes ends of two generations ago. An attempt that has not seen these ends redeems nothing. Does not wait for a
--- call that ends the same reference again.
+-- Deletes ends that are at least two generations old. An attempt that is older than such an end redeems nothing in any
+-- case. Does not wait for a call that ends the same reference again.
 DELETE FROM reference_ends AS e
  USING (SELECT o.organization_id, o.external_ref FROM reference_ends AS o
          WHERE o.generation <= (SELECT g.generation - 2 FROM reference_generation AS g WHERE g.singleton)

@@ -35,7 +35,7 @@ export type Redemption = Row<typeof REDEMPTION>;
 const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text), keyId: text, keyLabel: orNull(text) };
 export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
 
-/** A redemption with the voucher's normalized code, which is compared with the code in a request. */
+/** A redemption with the voucher's normalized code, to compare it with the code in a request. */
 const CODED_REDEMPTION = { ...REDEMPTION, ...LISTED_REDEMPTION, codeKey: text };
 
 const LAST_REDEMPTION = {
@@ -70,8 +70,8 @@ export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
 export const sql = new Statements(new URL("./redemptions.sql", import.meta.url));
 
 /**
- * The time before which redemptions are complete. Statements that begin later see all of them, and none is added
- * afterwards. The time never goes back.
+ * The time before which redemptions are complete: statements that begin later see all of them, and none is added. The
+ * time never goes back.
  */
 export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz });
 export const findClosedUntil = sql.requiredRow("find_closed_until", {
@@ -186,9 +186,9 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 }
 
 /**
- * Makes the database refuse redemptions whose time is more than two seconds ago, or before `latest` if that is earlier.
- * Then moves {@link findCompleteUntil} as far as open transactions allow. Each statement is a separate transaction,
- * because the second must see the commit of the first.
+ * Makes the database refuse redemptions with a time more than two seconds ago, or before `latest` if that is earlier.
+ * Then moves {@link findCompleteUntil} as far as open transactions allow. Each statement is a transaction of its own,
+ * because the second must see what the first has committed.
  */
 export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise<void> {
   await moveClosedUntil(pool, latest);
@@ -196,8 +196,8 @@ export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise
 }
 
 /**
- * As {@link advanceCompleteUntil}, up to the present by the clock that ignores jumps ahead. Otherwise, after a jump,
- * the database would refuse redemptions with the right time.
+ * Like {@link advanceCompleteUntil}, up to the current time of the clock that ignores jumps ahead. With the database's
+ * own clock, a jump ahead would make the database refuse redemptions with the right time.
  */
 export async function moveCompleteUntil(ctx: { pool: pg.Pool; deployment: { clock: DatabaseClock } }): Promise<void> {
   await ctx.deployment.clock.ready();
@@ -229,7 +229,7 @@ const pagesOf =
 /** At most `limit` redemptions of an organization after a position and before a time, in order of time and voucher. */
 export const selectRedemptions = pagesOf(selectPage);
 
-/** As {@link selectRedemptions}, with the fields that a statement's hash covers. */
+/** Like {@link selectRedemptions}, with the fields that a statement's hash covers. */
 export const selectStatementRows = pagesOf(selectStatementPage);
 
 export interface NewRedemption extends ExternalRef {
@@ -268,7 +268,7 @@ export function selectLastRedemptions(
   });
 }
 
-/** A reference, as the first read of an attempt saw it. If the reference was ended after that, the attempt is late. */
+/** A reference as the first read of an attempt saw it. If it was ended after that read, the attempt must not redeem. */
 interface SeenReference extends ExternalRef {
   /** The version of the reference's last end. 0 if there is none. */
   seenEnd: number;
@@ -310,8 +310,8 @@ export async function lockReferencesToEnd(tx: Transaction, refs: readonly Extern
 export const endReferences = sql.prepareAll("end_references", { organizationId: text, externalRef: text });
 
 /**
- * Begins a generation of ends if the current one is an hour old. Deletes at most `limit` ends of generations that
- * attempts no longer need. Returns the number of deleted ends.
+ * Begins a new generation of ends if the current one is an hour old. Deletes at most `limit` ends of generations that
+ * attempts no longer need, and returns the number of deleted ends.
  */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
   await beginGeneration(pool, latestTime(pool));

@@ -36,7 +36,10 @@ export const releaseResponse = z
 
 type ReleaseResponse = z.output<typeof releaseResponse>;
 
-/** One response for ended tickets, unknown tickets and tickets of other organizations. */
+/**
+ * The response for ended tickets, unknown tickets and tickets of other organizations, so that callers cannot
+ * distinguish them.
+ */
 export function nothingReleased(language: Language): ReleaseResponse {
   return { released: false, reason: translateInto(language)("nothingReleased") };
 }

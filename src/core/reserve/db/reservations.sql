@@ -1,6 +1,6 @@
 -- name: open_reservations(ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
 -- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, is suspended, has expired or has a
--- Live row, or when a ticket exists. Any of these means that the caller decided on state that was not read under the
+-- Live row, or when a ticket exists. This happens only if the caller decided on state that it had not read under the
 -- lock.
 WITH opened AS (
   INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
@@ -18,8 +18,8 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'vouchers that can be
 
 -- name: end_reservations(ticket, state, reason?, ended_at)
 -- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. If the new state is Expired, ended_at
--- must be the row's expires_at. IS NOT FALSE prevents the planner from using the index reservations_one_live, which
--- does not contain the ticket.
+-- must be the row's expires_at. IS NOT FALSE keeps the planner from the index reservations_one_live, which does not
+-- contain the ticket.
 WITH ended AS (
   UPDATE reservations AS r
      SET state = w.state, end_reason = w.end_reason,
@@ -31,7 +31,7 @@ WITH ended AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'live reservations') FROM ended;
 
 -- name: select_overdue_reservations(after, after_ticket, limit, latest?)
--- Rows in state Live whose expires_at has passed, in order of expires_at, after the last row seen. Takes no locks. The
+-- Rows in state Live whose expires_at has passed, in order of expires_at, after the last row seen. Locks nothing: the
 -- caller must lock the vouchers before it ends a row.
 SELECT r.ticket, r.voucher_id AS "voucherId", r.expires_at AS "expiresAt" FROM reservations AS r
  WHERE r.ended_at IS NULL AND r.expires_at <= (SELECT least(clock_timestamp(), $4::timestamptz)) AND r.expires_at >= $1::timestamptz
@@ -61,7 +61,7 @@ SELECT r.ticket, CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN '
  ORDER BY r.started_at DESC, r.ticket DESC LIMIT $2::int;
 
 -- name: delete_old_reservations(after_ticket, before_ticket, ended_before, limit)
--- Reads the next reservations in the order of tickets, which is the order of their starts. Deletes those that ended
+-- Reads the next reservations in the order of tickets, which is the order of their starts, and deletes those that ended
 -- unused before a given time. Returns how many it has read and deleted, and the last ticket.
 WITH page AS (
   SELECT r.ticket, r.state, r.ended_at FROM reservations AS r
