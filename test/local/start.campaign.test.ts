@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { type Started, startNode } from "../support/child-process.ts";
+import { type Started, startNode, startProgram } from "../support/child-process.ts";
 import { interrupt, startIn, untilReady } from "../support/npm-start.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { until, untilStarted } from "../support/until.ts";
@@ -25,6 +25,15 @@ describe("npm start on a machine without servers", () => {
   let directory: string;
   let port: number;
   let first: Started;
+  // Each was started by one test, and a later one ends it.
+  let next: Started;
+  let lender: Started;
+  /** The folder of a service with the operator's own database. */
+  let folder: string;
+
+  /** Runs a program in the folder of `npm start`, without its port. */
+  const runThere = (args: string[], more: Record<string, string> = {}) =>
+    startNode(args, { HOME, ...more }, directory).ended;
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "voucher-start-"));
@@ -36,8 +45,8 @@ describe("npm start on a machine without servers", () => {
   });
 
   afterAll(async () => {
-    await interrupt(first);
-    rmSync(directory, { recursive: true, force: true });
+    for (const started of [first, next, lender].filter(Boolean)) await interrupt(started);
+    for (const used of [directory, folder].filter(Boolean)) rmSync(used, { recursive: true, force: true });
   });
 
   it("npm start prints an address, a key and example calls, within 80 columns and 24 lines", async () => {
@@ -80,27 +89,19 @@ describe("npm start on a machine without servers", () => {
     const other = await findSteadyPort();
     const second = startIn(directory, other);
     await untilReady(second);
-    expect(runThere([DEMO]).stdout).toContain(`API=http://localhost:${other} `);
+    expect((await runThere([DEMO])).stdout).toContain(`API=http://localhost:${other} `);
     expect(await interrupt(second)).toBe(0);
-    expect(runThere([DEMO]).stdout).toContain(`API=http://localhost:${port} `);
+    expect((await runThere([DEMO])).stdout).toContain(`API=http://localhost:${port} `);
   });
 
-  it("npm start prints its help for --help, and for unknown arguments with status 2", () => {
-    const help = runThere([START, "--help"]);
-    expect(help).toMatchObject({ status: 0, stderr: "", stdout: expect.stringMatching(/^Usage: npm start/) });
-    for (const args of [
-      ["--verbose"],
-      ["now"],
-      ["--help=yes"],
-      ["-x"],
-      ["--workers=0"],
-      ["--workers=two"],
-      ["--apis=5"],
-      ["--apis"],
-    ]) {
-      const refused = runThere([START, ...args]);
-      expect(refused, args.join()).toMatchObject({ status: 2, stdout: "" });
-      expect(refused.stderr).toContain(`\n\n${help.stdout.trim()}`);
+  it("npm start prints its help for --help, and for unknown arguments with status 2", async () => {
+    const help = await runThere([START, "--help"]);
+    expect(help).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringMatching(/^Usage: npm start/) });
+    const wrong = ["--verbose", "now", "--help=yes", "-x", "--workers=0", "--workers=two", "--apis=5", "--apis"];
+    const refused = await Promise.all(wrong.map((argument) => runThere([START, argument])));
+    for (const [at, { exitCode, stdout, stderr }] of refused.entries()) {
+      expect({ exitCode, stdout }, wrong[at]).toEqual({ exitCode: 2, stdout: "" });
+      expect(stderr).toContain(`\n\n${help.stdout.trim()}`);
     }
   });
 
@@ -115,37 +116,29 @@ describe("npm start on a machine without servers", () => {
     expect((await open(password, "/../organizations/new")).status).toBe(200);
   });
 
-  /** Runs a program in the folder of `npm start`, without its port. */
-  const runThere = (args: string[], more: Record<string, string> = {}) => {
-    const { PATH } = process.env;
-    return spawnSync(process.execPath, args, { cwd: directory, env: { PATH, HOME, ...more }, encoding: "utf8" });
-  };
-
-  it("npm run demo finds the running service, and prints a new key and unused codes each time", () => {
+  it("npm run demo finds the running service, and prints a new key and unused codes each time", async () => {
     for (const _ of [1, 2]) {
-      const { status, stdout, stderr } = runThere([DEMO]);
-      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      const { exitCode, stdout, stderr } = await runThere([DEMO]);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
       const blank = (text: string) => text.replaceAll(/pvk_\w+|[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}/g, "…");
       const [commands = "", left] = stdout.split("Each run leaves");
       expect(blank(first.output())).toContain(blank(commands).trim());
       expect(left).toMatch(/org_\w{26}[\s\S]*key revoke key_\w{26}\n$/);
       tryPartnerCommands(commands);
     }
-    expect(runThere([DEMO], { NODE_ENV: "production" }).stdout).toMatch(/KEY=pvt_/);
+    expect((await runThere([DEMO], { NODE_ENV: "production" })).stdout).toMatch(/KEY=pvt_/);
   });
 
-  it("npm run demo without a running service asks for npm start, and starts nothing", () => {
+  it("npm run demo without a running service asks for npm start, and starts nothing", async () => {
     const empty = mkdtempSync(join(tmpdir(), "voucher-start-"));
     onTestFinished(() => rmSync(empty, { recursive: true }));
-    const { PATH } = process.env;
-    const ended = spawnSync(process.execPath, [DEMO], { cwd: empty, env: { PATH, PORT: "1" }, encoding: "utf8" });
     const stderr = "Start the service first: npm start. Nothing answers at http://localhost:1.\n";
-    expect(ended).toMatchObject({ status: 1, stdout: "", stderr });
+    expect(await startNode([DEMO], { PORT: "1" }, empty).ended).toEqual({ exitCode: 1, stdout: "", stderr });
     expect(readdirSync(empty)).toEqual([]);
   });
 
   it("npm run demo -- --marketplace prints valid commands for a user and a referrer", async () => {
-    const { stdout } = runThere([DEMO, "--marketplace"]);
+    const { stdout } = await runThere([DEMO, "--marketplace"]);
     const [listings, bought, closed, referred, link] = tryMarketplaceCommands(stdout);
     expect(listings.listings).toMatchObject([
       { audience: "OpenToAll", referrerOnly: false, available: 20, canBuy: true },
@@ -158,34 +151,36 @@ describe("npm start on a machine without servers", () => {
     expect(link).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
   });
 
-  it("voucherctl uses the address and the log of the last npm start", () => {
+  it("voucherctl uses the address and the log of the last npm start", async () => {
     const code = /CODE=(\S+)/.exec(first.output())?.[1] ?? "";
-    const { voucher } = JSON.parse(runThere([VOUCHERCTL, "voucher", "history", code, "--json"]).stdout);
+    const history = [VOUCHERCTL, "voucher", "history", code, "--json"];
+    const { voucher } = JSON.parse((await runThere(history)).stdout);
     expect(voucher.verifyUrl).toBe(`http://localhost:${port}/integrity/events/VoucherInstance/${voucher.id}`);
-    const other = runThere([VOUCHERCTL, "voucher", "history", code, "--json"], { PORT: "4000" });
+    const other = await runThere(history, { PORT: "4000" });
     expect(other.stdout).toContain('"http://localhost:4000/integrity/');
-    const init = runThere([VOUCHERCTL, "log", "init", "--json"]);
+    const init = await runThere([VOUCHERCTL, "log", "init", "--json"]);
     expect(JSON.parse(init.stdout)).toMatchObject({ origin: `localhost:${port}/log`, begun: false });
   });
 
-  it("voucherctl beside npm start takes WEBHOOK_SECRET from a file if one is given", () => {
+  it("voucherctl beside npm start takes WEBHOOK_SECRET from a file if one is given", async () => {
     const file = join(directory, "webhook-secret");
     writeFileSync(file, "webhook-secret-of-an-operator-0123456789\n");
-    const org = JSON.parse(runThere([VOUCHERCTL, "org", "create", "--name", "Files", "--json"]).stdout).id;
+    const org = JSON.parse((await runThere([VOUCHERCTL, "org", "create", "--name", "Files", "--json"])).stdout).id;
     const create = ["webhook", "create", "--org", org, "--url", "http://127.0.0.1:9/hook", "--json"];
-    const created = runThere([VOUCHERCTL, ...create], { WEBHOOK_SECRET_FILE: file });
-    expect(created).toMatchObject({ status: 0, stderr: "" });
+    const created = await runThere([VOUCHERCTL, ...create], { WEBHOOK_SECRET_FILE: file });
+    expect(created).toMatchObject({ exitCode: 0, stderr: "" });
   });
 
   it("npm start accepts tokens of voucherctl user token, with the requested lifetime", async () => {
-    const token = (...more: string[]) => runThere([VOUCHERCTL, "user", "token", "--user", "alice", ...more]).stdout;
+    const token = async (...more: string[]) =>
+      (await runThere([VOUCHERCTL, "user", "token", "--user", "alice", ...more])).stdout;
     const claim = async (bearer: string) => {
       const address = `http://127.0.0.1:${port}/products/prd_none/claim`;
       return (await fetch(address, { method: "POST", headers: { authorization: `Bearer ${bearer}` } })).status;
     };
-    expect(await claim(JSON.parse(token("--json")).token)).toBe(404);
-    expect(await claim(token("--ttl", "1m").trim())).toBe(404);
-    const [, payload = ""] = token("--ttl", "30m").split(".");
+    expect(await claim(JSON.parse(await token("--json")).token)).toBe(404);
+    expect(await claim((await token("--ttl", "1m")).trim())).toBe(404);
+    const [, payload = ""] = (await token("--ttl", "30m")).split(".");
     const { sub, iat, exp } = JSON.parse(Buffer.from(payload, "base64url").toString());
     expect(sub).toBe("alice");
     expect(Math.abs(exp - iat - 1_800)).toBeLessThanOrEqual(1);
@@ -212,60 +207,42 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start stops everything on Ctrl-C, and the next start keeps the data and adds no second demo", async () => {
-    const key = /pvk_[0-9A-Z]+/.exec(first.output())?.[0] ?? "";
-    const code = /CODE=(\S+)/.exec(first.output())?.[1] ?? "";
     const { postgresPort, redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
     expect(await interrupt(first)).toBe(0);
     for (const gone of [port, postgresPort, redisPort]) {
       await expect(fetch(`http://127.0.0.1:${gone}/`)).rejects.toThrow();
     }
-
-    const second = startIn(directory, port);
-    try {
-      await untilReady(second);
-      await untilStarted(() => second.output().includes("  password "));
-      expect(second.output()).not.toContain("KEY=");
-      const response = await fetch(`http://127.0.0.1:${port}/partner/vouchers/${code}`, {
-        headers: { "x-api-key": key },
-      });
-      expect(await response.json()).toMatchObject({ voucher: { status: "Redeemed" } });
-    } finally {
-      expect(await interrupt(second)).toBe(0);
-    }
+    next = startOnTerminal(directory, port);
+    await untilReady(next);
+    await untilStarted(() => stripVTControlCharacters(next.output()).includes("  password "));
+    expect(next.output()).not.toContain("KEY=");
+    const key = /pvk_[0-9A-Z]+/.exec(first.output())?.[0] ?? "";
+    const code = /CODE=(\S+)/.exec(first.output())?.[1] ?? "";
+    const response = await fetch(`http://127.0.0.1:${port}/partner/vouchers/${code}`, {
+      headers: { "x-api-key": key },
+    });
+    expect(await response.json()).toMatchObject({ voucher: { status: "Redeemed" } });
   });
 
   it("npm start on a machine without servers prints readable log lines on a terminal after its banner", async () => {
-    const { PATH, HOME } = process.env;
-    // script(1) provides a terminal.
-    const started = spawn("script", ["-qec", `'${process.execPath}' '${START}'`, "/dev/null"], {
-      cwd: directory,
-      env: { PATH, HOME, PORT: String(await findSteadyPort()), TERM: "dumb" },
-    });
-    let seen = "";
-    started.stdout.on("data", (chunk) => {
-      seen += chunk;
-    });
-    const ended = new Promise((resolve) => started.once("close", resolve));
-    await until(() => seen.includes("Ctrl-C stops everything") || started.exitCode !== null);
     // Sends Ctrl-C from the terminal.
-    started.stdin.write("\x03");
-    await ended;
-    const [before = "", after = ""] = stripVTControlCharacters(seen).split("The API is at ");
+    next.child.stdin?.write("\x03");
+    await next.ended;
+    const [before = "", after = ""] = stripVTControlCharacters(next.output()).split("The API is at ");
     expect(before).not.toMatch(/INFO/);
     expect(after).not.toMatch(/: (listening|working|serving metrics)/);
     expect(after).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: worker: draining/m);
-    expect(seen).not.toContain('{"level"');
+    expect(next.output()).not.toContain('{"level"');
   });
 
   it("programs without variables refuse to run beside a service with the operator's own database", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "voucher-start-"));
+    folder = mkdtempSync(join(tmpdir(), "voucher-start-"));
     chmodSync(folder, 0o755);
-    onTestFinished(() => rmSync(folder, { recursive: true }));
     const { postgresPort, redisPort, postgresPassword } = JSON.parse(
       readFileSync(join(directory, ".data/servers.json"), "utf8"),
     );
     // Uses the embedded servers of another folder as the operator's own servers.
-    const lender = startIn(directory, port);
+    lender = startIn(directory, port);
     await untilReady(lender);
     const lent = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
     expect(lent.postgresPassword).toBe(postgresPassword);
@@ -273,36 +250,31 @@ describe("npm start on a machine without servers", () => {
     const DATABASE_URL = `postgresql://postgres:${lent.postgresPassword}@127.0.0.1:${lent.postgresPort}/postgres`;
     const own = { DATABASE_URL, REDIS_URL: `redis://:${lent.redisPassword}@127.0.0.1:${lent.redisPort}/1` };
     const other = await findSteadyPort();
-    const there = (args: string[], more = {}) => {
-      const { PATH } = process.env;
-      return spawnSync(process.execPath, args, { cwd: folder, env: { PATH, HOME, ...more }, encoding: "utf8" });
-    };
+    const there = (args: string[], more = {}) => startNode(args, { HOME, ...more }, folder).ended;
     const service = startNode([START], { HOME, PORT: String(other), ...own }, folder);
     await untilReady(service);
     const sentence = "The running service uses servers of your own. Set DATABASE_URL and REDIS_URL here too.";
-    const refused = there([VOUCHERCTL, "org", "create", "--name", "Lost"]);
-    expect(refused).toMatchObject({ status: 78, stdout: "", stderr: expect.stringContaining(sentence) });
-    expect(there([DEMO])).toMatchObject({ status: 1, stdout: "", stderr: `${sentence}\n` });
-    expect(there(WORKER)).toMatchObject({ status: 78, stdout: "", stderr: `${sentence}\n` });
-    expect(there([VOUCHERCTL, "org", "list", "--json"], own).status).toBe(0);
+    const refused = await there([VOUCHERCTL, "org", "create", "--name", "Lost"]);
+    expect(refused).toMatchObject({ exitCode: 78, stdout: "", stderr: expect.stringContaining(sentence) });
+    expect(await there([DEMO])).toEqual({ exitCode: 1, stdout: "", stderr: `${sentence}\n` });
+    expect(await there(WORKER)).toEqual({ exitCode: 78, stdout: "", stderr: `${sentence}\n` });
+    expect((await there([VOUCHERCTL, "org", "list", "--json"], own)).exitCode).toBe(0);
     expect(readdirSync(join(folder, ".data")).toSorted()).toEqual(["servers.json", "start.log"]);
     expect(await interrupt(service)).toBe(0);
-    const next = startIn(folder, other);
+    next = startIn(folder, other);
     await untilReady(next);
     expect(next.output()).toMatch(
       /The last start used the database of DATABASE_URL\. Without it, .* in \.data, which is new and empty\.\n/,
     );
-    expect([await interrupt(next), await interrupt(lender)]).toEqual([0, 0]);
   });
 
   it.each(["Postgres", "Redis"])("npm start ends with one sentence when its %s is killed", async (server) => {
-    const started = startIn(directory, port);
-    await untilReady(started);
-    const { redisPort, redisPassword } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
+    const [started, data] = server === "Redis" ? [next, join(folder, ".data")] : [lender, join(directory, ".data")];
+    const { redisPort, redisPassword } = JSON.parse(readFileSync(join(data, "servers.json"), "utf8"));
     const redis = new Redis(redisPort, { password: redisPassword });
     redis.on("error", () => undefined);
     const [, ofRedis] = /process_id:(\d+)/.exec(await redis.info("server")) ?? [];
-    const [ofPostgres] = readFileSync(join(directory, ".data/postgres/postmaster.pid"), "utf8").split("\n");
+    const [ofPostgres] = readFileSync(join(data, "postgres/postmaster.pid"), "utf8").split("\n");
     const pid = Number(server === "Redis" ? ofRedis : ofPostgres);
     expect(pid).toBeGreaterThan(1);
     process.kill(pid, "SIGKILL");
@@ -322,23 +294,6 @@ describe("npm start on a machine without servers", () => {
     expect(started.output()).toMatch(/^PORT is 0, .*\n$/);
   });
 
-  it("npm start ends on Ctrl-C even if a worker is frozen, and kills that worker", async () => {
-    const started = startIn(directory, await findSteadyPort());
-    await untilReady(started);
-    const argumentsOf = (pid: number) =>
-      spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout;
-    const service = childrenOf(started.child.pid);
-    const worker = service.find((pid) => argumentsOf(pid).includes("workers/main.ts")) ?? 0;
-    expect(worker).toBeGreaterThan(1);
-    process.kill(worker, "SIGSTOP");
-    onTestFinished(() => void (isAlive(worker) && process.kill(worker, "SIGKILL")));
-    started.child.kill("SIGINT");
-    await until(() => started.child.exitCode !== null);
-    expect(started.child.exitCode).toBe(0);
-    expect(started.output()).toContain("One worker did not end within 20 seconds, and was killed.\n");
-    expect(service.filter(isAlive)).toEqual([]);
-  });
-
   it("npm start on a machine without servers leaves no process of the service when it is killed", async () => {
     const killed = startIn(directory, port);
     await untilReady(killed);
@@ -347,11 +302,31 @@ describe("npm start on a machine without servers", () => {
     killed.child.kill("SIGKILL");
     await until(() => service.every((pid) => !isAlive(pid)));
     // The next start finds and stops these servers.
-    const next = startIn(directory, port);
+    next = startIn(directory, port);
     await untilReady(next);
-    expect(await interrupt(next)).toBe(0);
+  });
+
+  it("npm start ends on Ctrl-C even if a worker is frozen, and kills that worker", async () => {
+    const argumentsOf = (pid: number) =>
+      spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout;
+    const service = childrenOf(next.child.pid);
+    const worker = service.find((pid) => argumentsOf(pid).includes("workers/main.ts")) ?? 0;
+    expect(worker).toBeGreaterThan(1);
+    process.kill(worker, "SIGSTOP");
+    onTestFinished(() => void (isAlive(worker) && process.kill(worker, "SIGKILL")));
+    next.child.kill("SIGINT");
+    await until(() => next.child.exitCode !== null);
+    expect(next.child.exitCode).toBe(0);
+    expect(next.output()).toContain("One worker did not end within 20 seconds, and was killed.\n");
+    expect(service.filter(isAlive)).toEqual([]);
   });
 });
+
+/** Starts `npm start` on a terminal, which script(1) provides. Its standard input is the terminal's. */
+function startOnTerminal(directory: string, port: number): Started {
+  const command = ["-qec", `'${process.execPath}' '${START}'`, "/dev/null"];
+  return startProgram("script", command, { HOME, PORT: String(port), TERM: "dumb" }, directory, { stdin: "pipe" });
+}
 
 /** The child processes of a process. */
 function childrenOf(pid: number | undefined): number[] {

@@ -72,7 +72,7 @@ it("the log writes every line that it does not count as dropped", async () => {
 
 async function run(command: string) {
   const script = `exec 3>&1; trap 'kill $(jobs -p) 2>/dev/null' EXIT; ${command}`;
-  const started = startProgram("sh", ["-c", script, process.execPath, WRITER], {}, undefined, true);
+  const started = startProgram("sh", ["-c", script, process.execPath, WRITER], {}, undefined, { detached: true });
   const [pid] = await until(() => /^\d+$/m.exec(started.output()));
   const [report] = await until(() => /^\{"stallMs".*\}$/m.exec(started.output()));
   return { started, pid: Number(pid), ...(JSON.parse(report) as { stallMs: number; dropped: number }) };

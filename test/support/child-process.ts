@@ -29,22 +29,22 @@ export function startNode(args: readonly string[], env: Record<string, string>, 
 
 /** Starts `npm …` in the same way, as the leader of a process group, which gets the signals of a terminal. */
 export function startNpm(args: readonly string[], env: Record<string, string>): Started {
-  return startProgram("npm", args, env, ROOT, true);
+  return startProgram("npm", args, env, ROOT, { detached: true });
 }
 
-/** Starts another program in the same way. Its standard input is empty. */
+/** Starts another program in the same way. Its standard input is empty by default. */
 export function startProgram(
   program: string,
   args: readonly string[],
   env: Record<string, string>,
   cwd = ROOT,
-  detached = false,
+  { detached = false, stdin = "ignore" }: { detached?: boolean; stdin?: "ignore" | "pipe" } = {},
 ): Started {
   const child = spawn(program, args, {
     cwd,
     detached,
     env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [stdin, "pipe", "pipe"],
   });
   let stdout = "";
   let stderr = "";
