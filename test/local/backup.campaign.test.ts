@@ -13,7 +13,7 @@ import { findSteadyPort } from "../support/steady-port.ts";
 import { until, untilStarted } from "../support/until.ts";
 
 const script = (path: string) => fileURLToPath(new URL(`../../src/${path}`, import.meta.url));
-const { HOME = "", PATH = "" } = process.env;
+const { HOME = "", PATH = "", NODE_COMPILE_CACHE } = process.env;
 
 const directory = mkdtempSync(join(tmpdir(), "voucher-backup-"));
 // When root runs the tests, Postgres runs as another user, who needs access to the folder.
@@ -147,7 +147,7 @@ const start = () => startIn(directory, port);
 
 /** Runs a program in the folder. Returns its status and its output. */
 function run(path: string, ...args: string[]) {
-  const env = { PATH, HOME };
+  const env = { PATH, HOME, NODE_COMPILE_CACHE };
   const { status, stdout, stderr } = spawnSync(process.execPath, [script(path), ...args], {
     cwd: directory,
     env,
