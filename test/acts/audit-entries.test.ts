@@ -128,7 +128,7 @@ it("withAuditEntry rolls back a transaction that does not change the named entit
   expect(rows).toEqual([]);
 });
 
-/** Ignores refusals, because another change may have come first. */
+/** Ignores a refusal, because another change may have come before this one. */
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof AppError)) throw error;
 }

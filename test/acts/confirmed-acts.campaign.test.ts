@@ -34,7 +34,7 @@ afterAll(() => opened?.close());
 
 async function open() {
   const [postgres, servers] = [await openOwnPostgres(), await openTestServers()];
-  // After some acts, the processes of another test cannot use the database.
+  // The acts have their own database, because after some of them no process of the other test could use it.
   const [acts, faces] = [await openDatabase(postgres, "acts"), await openDatabase(postgres, "faces")];
   const admin = openAdminContext(acts.url, openLogger("silent", "test"));
   const reached = { ...servers, databaseUrl: faces.url, adminUrl: faces.url };
@@ -55,7 +55,7 @@ async function open() {
   };
 }
 
-/** Runs an act while its waits for the standby end. Returns the act's result, or says that it shows none. */
+/** Runs an act, and ends each of its waits for the standby. Returns the act's result, or `NOTHING_TOLD`. */
 async function tell(act: AnyAct, id: string, values: object, end?: "pg_cancel_backend"): Promise<unknown> {
   const { admin, db } = opened.acts;
   const ctx = { ...admin, ...DEPS, audited: auditedCommand(act.name, {}) };
@@ -134,7 +134,8 @@ it.each(ENDS)("an act shows no result, and neither does its repeat, if %s ends i
   const { db } = opened.acts;
   const partner = await makePartner(db);
   for (const { act, id, values } of await makeRepeated(db, partner)) {
-    // Each transaction of a long act may be committed without the standby, and then ends the act.
+    // A long act stops after each transaction that committed without the standby, so a repeat runs the next
+    // transaction.
     for (let run = 1; run <= 4; run++)
       expect(await tell(act, id, values, cancels), `${act.name}, run ${run}`).toEqual(NOTHING_TOLD);
   }
@@ -148,7 +149,7 @@ it.each(ENDS)("an act shows no result, and neither does its repeat, if %s ends i
   expect(rows).toEqual([{ name: "Renamed", voided: 3, contracts: ["Ended", "Offered"], members: ["erased:"] }]);
 });
 
-/** Calls of each interface that only repeat an existing change or read it. */
+/** Calls of each interface that only repeat or read an existing change. */
 async function makeCalls({ db, api, voucherctl }: (typeof opened)["faces"], partner: TestPartner) {
   const { brandId, organizationId } = partner;
   const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });

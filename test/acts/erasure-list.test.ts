@@ -122,7 +122,7 @@ it("erasure replay erases listed events, and keeps and counts later ones", async
   expect((await tablesWith(db, "Ms. Pink")).toSorted()).toEqual(["redemptions", "voucher_events"]);
 });
 
-/** Sets a voucher back to the time after its issue, like a standby that lags. */
+/** Sets a voucher back to its state after the issue, as on a standby that lags. */
 const setBackToIssued = (id: string) =>
   bypassTriggers(
     db,

@@ -24,7 +24,7 @@ it("an erasure processes locked vouchers last, and holds no voucher's lock while
       await untilErased(ids, 29);
       await untilWaiting(db, 1);
       expect(await lockedOf(ids)).toEqual(ids.slice(24, 25));
-      // Calls of the user do not wait meanwhile.
+      // While the erasure waits, the user's own calls do not wait.
       expect((await db.query(`SELECT ${TRY_USER} AS free`, ["a busy user"])).rows).toEqual([{ free: true }]);
       await stuck.query("ROLLBACK");
       return erasing;
@@ -84,7 +84,7 @@ it.each(CASES)("an erasure by $by keeps no voucher locked while it waits for the
     await untilWaiting(db, 1);
     expect(await lockedOf(ids)).toEqual([]);
     expect(await erasedOf(ids)).toEqual(erasesAll ? others : []);
-    // It also holds no lock on another text, of this voucher or another.
+    // The erasure also holds no lock on another text, of this voucher or another.
     for (const [name, [otherLock, ofVoucher]] of Object.entries(TEXT_LOCKS)) {
       const free = `SELECT ${otherLock.replace("pg_", "pg_try_").replace("_shared", "")} AS free`;
       for (const one of name === text ? others.slice(0, 1) : [id, ...others.slice(0, 1)]) {

@@ -83,8 +83,8 @@ it("a replay of a reference's erasure keeps a batch and an order that got the re
 });
 
 /**
- * Places that name a user: the write, which returns a row's id, and the query that finds the row while it names the
- * user.
+ * Columns that name a user. For each: the statement that writes a row and returns its id, and the query that finds the
+ * row as long as it names the user.
  */
 interface Written {
   what: string;

@@ -254,7 +254,7 @@ it("a redemption that waits for an erasure is kept, and the next erasure erases 
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-/** Ways for a user to get a voucher of an offer, and the statement that records the same. */
+/** Ways for a user to get a voucher of an offer: the call, and the statement that records the same acquisition. */
 const ACQUISITIONS = [
   {
     kind: "claim",
@@ -287,7 +287,7 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for the erasure of its user g
     const takeInTime = async (outside: pg.PoolClient) => {
       await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
       const waiting = take(userId, offer);
-      // The statement has found no earlier claim or purchase.
+      // The statement that waits has found no earlier claim or purchase.
       if (!(await untilWaitingOr(waiting, db, 1, "api"))) return null;
       await outside.query(insert, [userId, offer.productId, offer.organizationId, id]);
       await outside.query("UPDATE vouchers SET pickable = false WHERE id = $1", [id]);
@@ -349,7 +349,7 @@ it("a claim that read its referrer before the referrer's erasure records the rep
   const [claimed, erased] = await besideTransaction(db, async (outside) => {
     await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
     const claiming = (await as(userId)).claimByLink(code);
-    // The transaction has read the referrer.
+    // The transaction that waits has already read the referrer.
     await untilWaiting(db, 1, "api");
     const done = await erase({ by: "user", userId: referrerId });
     await outside.query("ROLLBACK");

@@ -52,7 +52,7 @@ async function killDuring(verb: "suspend" | "resume", batchId: string, options: 
   return isKilled;
 }
 
-/** Runs passes of the sweeper until all histories have the event. */
+/** Runs passes of the sweeper until the histories of all vouchers have the event. */
 async function follow(batchId: string, type: string): Promise<void> {
   await until(async () => {
     await recordSuspensions(provisioning(db), performance.now() + 2_000);

@@ -11,7 +11,7 @@ const VOUCHERS = 100_000;
 const FOLLOWED_MS = 300_000;
 /** Tills that redeem continuously, one voucher after another. */
 const TILLS = 4;
-/** Fewest redeems with and without the suspension, of which p99 is judged. */
+/** Minimum number of redeems, with and without the suspension, from which the test computes p99. */
 const REDEEMS_MIN = 500;
 
 it("a suspension of 100 000 vouchers takes effect at once while redeems of other vouchers continue", async () => {
@@ -51,7 +51,7 @@ async function suspend(batchId: string): Promise<unknown> {
 
 const p99 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? 0;
 
-/** Redeems all vouchers, or those before the end. Returns the duration of each redeem, in milliseconds. */
+/** Redeems all vouchers, or as many as it can before `end`. Returns the duration of each redeem, in milliseconds. */
 async function redeemUntil(codes: readonly string[], end: Promise<unknown>): Promise<number[]> {
   let isOver = false;
   void end.then(() => {

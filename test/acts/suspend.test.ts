@@ -48,7 +48,7 @@ const ON_HOLD = {
     error: "This voucher is on hold. Please contact the company that issued it.",
   },
 };
-/** Ends a run over a batch after its first range, like a kill. */
+/** Ends a run over a batch after its first range of vouchers, as a kill of the process would. */
 const interrupt = () => {
   throw new Error("interrupted");
 };
@@ -115,7 +115,7 @@ it("a suspension of a batch takes effect before its events, which later explain 
   expect(await statusOf(last.code)).toBe("Suspended");
   expect(await till.redeem({ code: last.code, externalRef: `early ${last.id}` })).toMatchObject(ON_HOLD);
   await expect(resume(last.id)).rejects.toMatchObject({ code: "voucher_suspended" });
-  // Without its event, this voucher's history would not explain the refusals.
+  // The void adds the missing event, because otherwise the voucher's history would not explain its refusals.
   await voidById(ctx(), vouchers[1_000]?.id ?? "", null);
   expect(await typesOf(vouchers[1_000]?.id ?? "")).toEqual(["issued", "suspended", "voided"]);
   expect(await resumeAll(batchId)).toEqual({ resumed: 1_001, alreadyFinal: 1 });

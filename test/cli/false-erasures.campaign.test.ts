@@ -106,7 +106,7 @@ it("chain verify and log audit accept erasures, and report each forged one", asy
   expect(broken).toHaveLength(cases.length);
   const { problems } = await run("log audit");
   for (const [index, [what]] of cases.entries()) {
-    // The audit may also report problems of the erasing event itself.
+    // Beside this problem, the audit may report others of the erasing event itself.
     const lost = `event 2 of ${vouchers[index]?.id} has no payload, and no later event says that it was erased`;
     expect(problems, what).toContain(lost);
   }

@@ -5,7 +5,7 @@ import { EXIT } from "../../src/cli/exit-code.ts";
 import { buildVoucherctl } from "../../src/local/voucherctl.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
 
-/** Addresses without servers: a command that contacts one exits with 69. */
+/** Addresses at which no server listens. A command that contacts one of them exits with 69. */
 const ABSENT = { adminUrl: "postgresql://127.0.0.1:1/none", redisUrl: "redis://127.0.0.1:1/0" };
 
 /** Arguments that break a rule for several options, by command. */
@@ -48,13 +48,13 @@ function wrongUsesOf(leaf: Command): string[][] {
     [...right, "--no-such-option"],
     [...right, ...registeredArguments.map(() => "more"), "more"],
   ];
-  // The argument is the first word in every example that has one.
+  // In every example with an argument, the argument is the first word.
   for (const { required } of registeredArguments) uses.push(["", ...right.slice(1)], ...(required ? [[]] : []));
   for (const option of leaf.options) uses.push(...wrongValuesOf(option, right), ...conflictsOf(leaf, option, right));
   return [...uses, ...(BROKEN_RULES[nameOf(leaf)] ?? []).map((words) => words.split(" ").filter(Boolean))];
 }
 
-/** Usage that is wrong if an option is required, or if its values have a format. */
+/** Arguments that are wrong only if an option is required, or if its values have a format. */
 function perhapsWrongUsesOf(leaf: Command): string[][] {
   const right = exampleOf(leaf);
   return leaf.options.flatMap(({ long, required: takesValue }) => {

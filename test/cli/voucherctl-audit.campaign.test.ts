@@ -38,7 +38,10 @@ const ON_THE_SERVER = ["db roles", "db check"];
 /** Commands that change the log. Tests below run them with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
-/** Commands that need more services. The tests of these services, of erasures and of batches run them. */
+/**
+ * Commands that need a service that this file does not start. Other tests run them: of those services, of erasures and
+ * of batches.
+ */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],
@@ -48,7 +51,7 @@ const WITH_MORE = [
   ...["export", "extend", "suspend", "resume"].map((verb) => `batch ${verb}`),
 ];
 
-/** The values of the names in braces. */
+/** The values that replace the names in braces in the commands. */
 let made: Record<string, string>;
 
 beforeAll(async () => {
@@ -147,7 +150,7 @@ it("no audit entry contains a key, a voucher's code, a link or the hash of a sec
   const made = await voucherctl.json(`key create --org ${partner.organizationId} --scope voucher.read`);
   const rotated = await voucherctl.json(`key rotate ${made.id}`);
   const { code } = await voucherctl.json(fill("link create --contract {contract} --product {product}"));
-  // The code in a user's spelling, which normalises to the stored code.
+  // The code as a user may type it. The command normalises it to the stored code.
   const typed = (await issue()).code.toLowerCase().replaceAll("-", " ");
   await voucherctl.json(`voucher void '${typed}' --org ${partner.organizationId}`);
   const { rows } = await db.query("SELECT string_agg(a::text, ' ') AS text FROM audit_entries AS a");

@@ -93,7 +93,7 @@ describe("voucherctl batch issue", () => {
   const startIssue = (options: string) =>
     startNode(["src/cli/main.ts", ...issue(options).split(" ")], { DATABASE_URL: servers.adminUrl });
 
-  /** Starts a run that has opened its file and cannot issue anything yet. */
+  /** Starts a run that has opened its file but waits for a lock before it issues anything. */
   async function startBlocked(out: string, options = "") {
     const lock = await db.connect();
     await lock.query("BEGIN");
@@ -440,7 +440,7 @@ it("batch export writes the same file as batch issue, including used codes, and 
   const issued = file("issued.csv");
   const { id } = await voucherctl.json(issue(`--count 5100 --out ${issued}`));
   await db.query("UPDATE vouchers SET status = 'Voided' WHERE batch_id = $1 AND serial = 7", [id]);
-  // A voided voucher without an event breaks the invariants.
+  // The invariants forbid the voided voucher without an event that this test makes.
   onTestFinished(async () => {
     await db.query("ALTER TABLE vouchers DISABLE TRIGGER vouchers_status_final");
     await db.query("UPDATE vouchers SET status = 'Active' WHERE batch_id = $1", [id]);

@@ -23,7 +23,7 @@ export interface Change {
   printed?: unknown;
   /** The arguments in its audit entry. If absent, only their names are checked. */
   given?: State;
-  /** Fields before the change that differ from the previous entry. */
+  /** Fields whose value before this change differs from their value after the previous change. */
   from?: State;
   /** The fields that it changes, or null if it changes nothing and writes no entry. */
   to: State | null;

@@ -24,7 +24,7 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const org = () => `--org ${partner.organizationId}`;
 
 describe("failures of voucherctl", () => {
-  /** The values of the names in braces in commands. */
+  /** The values that replace the names in braces in the commands. */
   let given: Record<string, string>;
 
   beforeAll(async () => {
@@ -158,7 +158,8 @@ describe("failures of voucherctl", () => {
       "webhook replay whk_0",
       "webhook replay whk_0 --from 2026-11-22 --to 2026-11-21",
     ],
-    // The service of the given database would refuse these tokens.
+    // The command signs tokens only for a running `npm start`. A service on the database of DATABASE_URL would refuse
+    // them.
     [2, /DATABASE_URL/, "user token --user alice --ttl 1h"],
   ];
 
@@ -444,7 +445,7 @@ it("key create prints a working key once, and key rotate and key revoke end it",
   expect(Date.parse(rotated.oldSecretsUntil) - Date.now()).toBeGreaterThan(86_000_000);
   expect([await lookUp(older.key), await lookUp(rotated.key)]).toEqual([404, 404]);
   const last = await voucherctl.json(`key rotate ${older.id} --grace 0s`);
-  // A process learns of the key's end within a second.
+  // A process learns within a second that a key was revoked.
   await sleep(1_000);
   expect([await lookUp(older.key), await lookUp(rotated.key)]).toEqual([401, 401]);
   expect(await lookUp(last.key)).toBe(404);

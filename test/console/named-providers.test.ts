@@ -7,7 +7,7 @@ import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
 import { PROVIDERS } from "../support/provider-tokens.ts";
 import { makeIssuerKey, secondsFromNow, signClaims, TELLS_NOTHING, writeKeysFile } from "../support/user-tokens.ts";
 
-/** The settings of each provider: the first code in each cell of the table in docs/sign-in.md. */
+/** The settings of each provider: the first text in backticks in each cell of the table in docs/sign-in.md. */
 const TABLE = readFileSync("docs/sign-in.md", "utf8")
   .split("\n")
   .filter((line) => line.split("|").length === 10)

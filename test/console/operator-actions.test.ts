@@ -27,7 +27,7 @@ const PRODUCT = {
 const BATCH = { validUntil: "2999-12-31T23:59", audience: "OpenToAll" };
 const HOSTILE = `<script>alert("x")</script> ‮${"W".repeat(160)}`;
 
-// Writable, and read-only, which is the default.
+// Two APIs: one writable, one read-only, which is the default.
 const service = useService({ apis: [{ OPS_WRITABLE: "true" }, {}], env: OPERATED });
 const { api, db, servers } = service;
 
@@ -319,7 +319,7 @@ it("the console stops voiding a batch if the operator leaves, and can continue",
   await locker.connect();
   await locker.query("BEGIN");
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [batchId]);
-  // The first range meets only locked rows, so the page begins before anything is voided.
+  // The rows of the first range are locked, so the page begins before anything is voided.
   const leaving = new AbortController();
   const body = new URLSearchParams({ product: "Pass" });
   const sent = { method: "POST", headers: basic(OPS_TOKEN), body, signal: leaving.signal };
@@ -555,7 +555,8 @@ it("a double click that reaches two processes issues one batch, and both respons
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
   const path = `/products/${productId}/batches/new`;
   const answers = await besideTransaction(db, async (outside) => {
-    // The first transaction has written all except its audit entry when the second begins.
+    // The lock makes the first transaction wait with its audit entry, so everything else is written when the second
+    // begins.
     await outside.query("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE");
     const first = open(path, form);
     await untilWaiting(db, 1);

@@ -38,7 +38,7 @@ beforeAll(async () => {
   const [first, second, ...others] = offer.vouchers;
   if (first === undefined || second === undefined) throw new Error("no vouchers");
   [redeemed, reserved] = [first, second];
-  // A partner repeats a call after a 503.
+  // Repeats a call after a 503, as a partner does.
   const done = (call: () => Promise<Reply>) =>
     until(async () => {
       const { status, body } = await call();
@@ -255,7 +255,7 @@ it("the log's page shows the reason of a refusal, and links to the remedy", asyn
   expect(await page.getByRole("heading", { name: "VouchersLogRefused" }).isVisible()).toBe(true);
 });
 
-/** The pages that every test of a look opens. */
+/** The pages that the test opens in each variant of `LOOKS`. */
 function pages(): [what: string, path: string][] {
   return [
     ["the overview", ""],

@@ -21,7 +21,7 @@ const [, writable, without] = service.apis;
 let redeemed: { id: string; code: string; ticket: string; redeemCode: string };
 let reserved: { id: string; code: string; ticket: string };
 let batchId: string;
-/** The pages with a partner's data, and the audit entry of each. */
+/** The pages with a partner's data, and the audit entry that a view of each leaves. */
 let looks: [path: string, command: string, entityId: string][];
 
 beforeAll(async () => {

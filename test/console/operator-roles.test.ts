@@ -161,7 +161,7 @@ it("no page for a viewer contains a code, redeem code, ticket or link code", asy
       UNION SELECT ticket FROM reservations UNION SELECT code FROM referral_links`,
   );
   expect(credentials.length).toBeGreaterThan(10);
-  // An error that quotes secrets, as Postgres's errors do.
+  // An error message that quotes secrets, as errors of Postgres may do.
   const quoted = `Key (code)=(${redeemed.code}) ${ticket}`;
   const { job, remove } = await addFailedJob({ code: redeemed.code, voucherId: redeemed.id }, quoted);
   const board = ["active", "completed", "failed", "latest", "waiting"].map(
@@ -261,7 +261,7 @@ it("an admin can erase a voucher's person by the form on its page, and no other 
   expect(rows).toEqual([{ os_user: operators.admin.name, by: "operator" }]);
 });
 
-/** Pages for viewers that the example does not need. */
+/** Paths of pages for viewers that show no entity of `exampleOf`. */
 const VIEWED = ["/overview.json", "/log", "/webhooks", "/runbook", "/vouchers", "/queues/webhook", "/queues/jobs/"];
 
 /** A redeemed voucher, and pages with all kinds of actions. */

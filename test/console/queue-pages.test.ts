@@ -14,7 +14,7 @@ import { useService } from "../support/use-service.ts";
 
 const { apis, servers, db, till, issue, worker, startApi } = useService({
   apis: [{ OPS_WRITABLE: "true" }, {}],
-  // The pause is shorter than the wait of the redeems that it stops, even on a slow machine.
+  // Redeems wait longer than the test pauses the queue, even on a slow machine.
   env: { OPS_TOKEN, REDEEM_WAIT_MS: "60000" },
   shards: 3,
 });
@@ -135,7 +135,7 @@ describe("failed jobs", () => {
     expect((await open(`/queues/redeem/retry?job=${one}`)).text).toContain(`value="${one}"`);
     const tries = async (id: string) =>
       (await Promise.all(shards.map((shard) => shard.getJob(id)))).map((job) => job?.attemptsMade ?? 0);
-    // The shards use the same job ids, so the test retries one of two equal ids.
+    // Two shards may each have a failed job with this id. The retry affects one of them.
     expect((await send("/queues/redeem/retry", { job: one })).status).toBe(303);
     await until(async () => (await tries(one)).join(" ").includes("2") && (await counts("failed")) === "1 1 1");
     expect((await send("/queues/redeem/retry", { job: "" })).status).toBe(303);

@@ -85,7 +85,7 @@ describe("a named operator", () => {
   });
 
   it("an operator cannot sign in after the operator's expiry, by the database's clock", async () => {
-    // On a busy machine, the first answer may come after the end. Then the test uses another operator.
+    // On a busy machine, the first answer may come after the end. Then the test tries again with another operator.
     const { ends, brief, first } = await until(async () => {
       const ends = new Date(Date.now() + 1_000);
       const brief = await makeOperator(db, "viewer", ends);
@@ -145,7 +145,7 @@ async function voidUntilEnded(at: TestApi, signIn: () => Promise<Record<string, 
   const locker = new pg.Client(servers.databaseUrl);
   await locker.connect();
   await locker.query("BEGIN");
-  // The first range meets only locked rows, so the page begins before anything is voided.
+  // The rows of the first range are locked, so the page begins before anything is voided.
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [rows[0].id]);
   const body = new URLSearchParams({ product: "Pass" });
   const headers = await signIn();
@@ -298,7 +298,7 @@ describe("a proxy's JWT", () => {
     let exp = 0;
     let headers: Record<string, string> = {};
     const signIn = async () => {
-      // The issuer's clock may be ten seconds ahead, so the JWT expires in five seconds.
+      // The service tolerates clocks that differ by ten seconds, so it accepts this JWT for five more seconds.
       exp = secondsFromNow(-5);
       headers = { ...bearer(await sign({ exp, roles: ["admin"] })), ...elsewhere() };
       return headers;

@@ -20,11 +20,13 @@ import { openTestServers, type TestServers } from "../support/servers.ts";
 import { openWorkerContext, testConfig, type WorkerContext } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 
-// The database's clock is right here, but the processes believe that it has jumped. So they treat everything that ended
-// in the last 400 days as not ended yet.
+// The processes wrongly believe that the database's clock has jumped ahead by 400 days. So for them nothing that ended
+// in these days has ended yet.
 
 const JUMP_MS = 400 * 86_400_000;
-/** Maximum lead of a decision over the process's own time, and the maximum duration of a test. Milliseconds. */
+/**
+ * How far a decision's time may be ahead of the process's own time, plus the maximum duration of a test. Milliseconds.
+ */
 const SLACK_MS = 120_000;
 
 let servers: TestServers;

@@ -24,7 +24,10 @@ import { statementsOf } from "../support/statement-users.ts";
 import { useService } from "../support/use-service.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** Parameters that partners send. All other parameters come from rows that one of these has found. */
+/**
+ * Parameters whose values partners send. The values of all other parameters come from rows that a statement with one of
+ * these has found.
+ */
 const NAMES = ["code_key", "ticket", "external_ref", "redeem_code"];
 
 /** Statements whose tickets do not come from a partner, with the source of each ticket. */
@@ -44,7 +47,10 @@ const FOUND_BY_ANY = "find_vouchers";
 const FILES = findStatementFiles();
 const STATEMENTS = FILES.flatMap((file) => Object.values(readStatements(new URL(file, ROOT))));
 
-/** Statements in which no organization means all. In `insert_key`, the organization is a value and not a filter. */
+/**
+ * Statements that read all organizations if the parameter is null. In `insert_key`, the organization is a value and not
+ * a filter.
+ */
 const OPTIONAL_ORGANIZATION = FILES.flatMap((file) =>
   Array.from(readFileSync(new URL(file, ROOT), "utf8").matchAll(/^-- name: (\w+)\([^)]*organization_id\?/gm), String),
 )

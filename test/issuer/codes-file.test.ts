@@ -10,7 +10,7 @@ import { useService } from "../support/use-service.ts";
 
 const { api, db, partner } = useService({ apis: [{ ISSUER_API: "true" }] });
 
-/** One more code than a chunk of the file has. */
+/** One more than the codes in a chunk of the file. */
 const COUNT = 5_001;
 let batchId: string;
 beforeAll(async () => {
@@ -31,7 +31,8 @@ it("a file of codes waits beyond the limit, holds no connection between chunks a
     await lockEntity(holder, { type: "Batch", id: batchId });
     const file = get(key);
     await untilWaiting(db, 1);
-    // The file keeps one of the places until its audit entry is written. Its first chunk finds no free waiting place.
+    // The file keeps one of the places until its audit entry is written. Then the read of its first chunk finds no free
+    // waiting place.
     return [file, await fillLine(issuer.calls, ISSUER_CALLS, partner)] as const;
   });
   await until(() => issuer.pool.idleCount === issuer.pool.totalCount);

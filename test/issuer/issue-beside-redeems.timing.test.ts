@@ -9,7 +9,7 @@ const { servers, db, keys, partner, stranger } = useService({ apis: [], workers:
 
 /** Vouchers that the back office issues in one call: the maximum. */
 const ISSUED = 100_000;
-/** Redeems in each measurement, and the pause after each, as at tills. */
+/** The number of redeems in each measurement, and the pause after each redeem, as at tills. */
 const REDEEMS = 300;
 const PAUSE_MS = 10;
 /**

@@ -50,7 +50,7 @@ it("voiding a batch stops when the key is revoked, and returns the number of voi
     const { id, post, revoke } = await issuerOf(partner);
     const { batchId, vouchers } = await issueTestBatch(db, partner, 102);
     return besideTransaction(db, async (outside) => {
-      // The void waits for this voucher in its second round, and does not wait for the others.
+      // The void skips the locked voucher in its first round, and waits for it in the second.
       await lockRows(outside, [vouchers[0]?.id ?? ""]);
       const pending = post(`batches/${batchId}/void`);
       if (!(await untilWaitingOr(pending, db, 1))) return null;

@@ -151,7 +151,7 @@ it("codes are read by page and as a CSV file, with one audit entry an hour for e
     send("GET", `${api.url}/issuer/batches/${id}/vouchers?limit=1`, { headers: { "x-api-key": by } }),
   );
   for (const { status } of await Promise.all(pages)) expect(status).toBe(200);
-  // An hour later, by the times of the existing entries.
+  // Moves the existing entries an hour back, as if an hour had passed.
   await bypassTriggers(db, "UPDATE audit_entries SET at = at - interval '1 hour' WHERE entity_id = $1", [id]);
   expect((await get(`batches/${id}/vouchers?limit=1`)).status).toBe(200);
   const all = (await auditOf(id)).filter(({ command }) => command === "batch export");

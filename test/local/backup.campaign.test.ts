@@ -23,7 +23,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const data = join(directory, ".data");
 const port = await findSteadyPort();
 
-/** The demo's till and the code that it redeems before the backup. */
+/** A client with the demo's key, and the code that it redeems before the backup. */
 let till: PartnerClient;
 let before: string;
 
@@ -101,7 +101,8 @@ it("a restored database has the backup's redemptions and feed, and is refused un
   };
   expect(await till.feed({ after: lost })).toMatchObject(refusal);
   expect((await till.redeem({ code: after, externalRef: "after" })).body).toMatchObject({ alreadyConfirmed: false });
-  // A cursor of the backup goes on. The event that is repeated may have the slot of the lost one.
+  // The feed continues from a cursor that the backup contains. The repeated redeem's event may have the slot of the
+  // lost event.
   const { events } = await until(() => redeemedAfter({ after: kept }));
   expect(events.map(({ payload }: { payload: string }) => JSON.parse(payload).data.externalRef)).toEqual(["after"]);
   expect(await till.feed({ after: lost })).toMatchObject(refusal);

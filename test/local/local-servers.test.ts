@@ -49,7 +49,7 @@ it("untilReady gives up after a minute when a process accepts a connection and s
   const reason = processes.untilReady(url).catch(({ message }) => message);
   const [socket] = await once(server, "connection");
   onTestFinished(() => socket.destroy());
-  // Files before this one in the process may still ask for limits of their own.
+  // Test files that ran in this process before may still set other limits.
   expect(limit).toHaveBeenCalledWith(60_000);
   vi.setSystemTime(Date.now() + 60_000);
   late.abort();

@@ -12,7 +12,7 @@ import { findSteadyPort } from "../support/steady-port.ts";
 import { until } from "../support/until.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
 
-// Each command and each page, once.
+// Tries each command and each page once, on a running `npm start`.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const OPS_TOKEN = "a-token-for-the-smoke-test";
@@ -48,7 +48,7 @@ describe("npm start with given servers", () => {
       PORT: String(port),
       OPS_TOKEN,
       LOG_LEVEL: "silent",
-      // A proxy that cannot reach this machine.
+      // Sends requests to a proxy that cannot reach this machine, unless the program excludes local addresses.
       NODE_USE_ENV_PROXY: "1",
       HTTP_PROXY: "http://127.0.0.1:9",
     });
@@ -130,9 +130,9 @@ it("npm start names the variable of a server that does not respond", async () =>
 });
 
 /**
- * Nouns that this test cannot run: `user token` needs the embedded servers, `db` a role that creates roles, `sandbox
- * check` a client, `log`, `receipt` and `witness` a log with a key, `statement` a month that has ended, `completion` a
- * shell, `alert` a receiver.
+ * Nouns of commands that this test cannot run: `user token` needs the embedded servers, `db` a role that creates roles,
+ * `sandbox check` a client, `log`, `receipt` and `witness` a log with a key, `statement` a month that has ended,
+ * `completion` a shell, `alert` a receiver.
  */
 const TRIED_ELSEWHERE = ["user", "db", "sandbox", "log", "receipt", "witness", "statement", "completion", "alert"];
 

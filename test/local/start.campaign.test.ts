@@ -241,7 +241,7 @@ describe("npm start on a machine without servers", () => {
     const { postgresPort, redisPort, postgresPassword } = JSON.parse(
       readFileSync(join(directory, ".data/servers.json"), "utf8"),
     );
-    // Uses the embedded servers of another folder as the operator's own servers.
+    // A second `npm start`, in another folder, whose embedded servers stand for the operator's own servers.
     lender = startIn(directory, port);
     await untilReady(lender);
     const lent = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));

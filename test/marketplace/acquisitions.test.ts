@@ -39,7 +39,7 @@ import { voidVoucher } from "../support/void-voucher.ts";
 const service = useService({ apis: [{}, {}], users: true });
 const { servers, api, apis, issuer: key } = service;
 
-/** A user's client, which uses both APIs in turn. */
+/** Returns the client of a user. The clients use the two APIs in turn. */
 let turn = 0;
 const as = (userId?: string) => signedIn((apis[turn++ % 2] as TestApi).url, key, userId);
 
@@ -410,7 +410,7 @@ describe("requests that one transaction decides", () => {
     const partner = await makePartner(servers.db);
     const batches = await Promise.all(
       [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>
-        // The link's 25 users take all 10 of the second batch, even if they got all 15 of the first.
+        // Even if the link's 25 users got all 15 vouchers of the first batch, they take all 10 of the second.
         offerBatch(servers.db, partner, n === 1 ? 10 : 15, {
           validUntil: inSeconds(seconds),
           audience: n === 1 ? "ReferrerOnly" : "OpenToAll",
@@ -455,12 +455,12 @@ describe("requests that one transaction decides", () => {
   });
 });
 
-/** A contract that the service has accepted keeps its end. */
+/** Makes a contract end at a moment. The service itself never changes the end of an accepted contract. */
 const endContract = (id: string) => (moment: Date) =>
   bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
 const setMoment = (update: string, id: string) => (moment: Date) => servers.db.query(update, [moment, id]);
 
-/** Something that ends soon, and the call that then gets the answer. */
+/** How to let something end at a moment, and the call that the end refuses. */
 type Ending = [end: (moment: Date) => Promise<unknown>, call: (user: MarketClient) => Promise<Reply>];
 
 it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promise<Ending>]>([

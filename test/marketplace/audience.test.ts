@@ -27,7 +27,7 @@ const { api, servers, as } = useService({ users: true });
 
 type Offer = TestPartner & Offered;
 
-/** The three routes to supply without a referrer. */
+/** The three routes by which a user gets a voucher without a referrer's link. */
 const ROUTES: [name: string, take: (client: MarketClient, offer: Offer) => Promise<Reply>][] = [
   ["POST /marketplace/listings/{id}/buy", (client, { listingId }) => client.buyListing(listingId)],
   ["POST /products/{id}/claim", (client, { productId }) => client.claimProduct(productId)],
@@ -126,7 +126,7 @@ it("canBuy is true exactly when buy would refuse neither the audience nor the wi
   }
 
   const seen = new Set<string>();
-  // Random offers alone would miss an outcome once in 200 runs.
+  // Some fixed offers, because random ones alone would miss an outcome in one of 200 runs.
   const offered = { audience: "ReferrerOnly", valid: true, left: 1, held: 0, withClaims: false } as const;
   const example = (window: string) => ({ ...offered, window, callers: clients });
   await fc.assert(
@@ -170,7 +170,7 @@ it("canBuy is true exactly when buy would refuse neither the audience nor the wi
     ),
     { numRuns: 10, examples: [[example("always")], [example("none")]] },
   );
-  // The test has seen every outcome.
+  // Checks that the offers above led to every outcome.
   expect([...seen].sort()).toEqual(["200", "403 referrers_only", "409 sold_out", "409 window_closed"]);
 });
 

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { expect, it } from "vitest";
 import { KeptCounts } from "../../src/marketplace/kept-counts.ts";
 
-/** Kept counts, and the batches that each statement counted. Statements wait while `held` is a pending promise. */
+/** Kept counts, and the batches that each of their statements counted. A statement waits for the promise `held`. */
 function openCounts() {
   const statements: string[][] = [];
   const pool = {
@@ -26,7 +26,7 @@ it("one visitor's many counts do not delay another visitor's", async () => {
   const crawled = batchesOf("crawler", 2_000).map((batchId) => counts.read(batchId, { visitor: "crawler" }));
   await expect.poll(() => statements.length).toBe(1);
   const other = counts.read("wanted", { visitor: "other" });
-  // Both visitors count this batch, so the crawler's turn must not count as the other visitor's.
+  // Both visitors ask for this batch. One statement counts it, in the other visitor's turn.
   const shared = counts.read("crawler's batch 1999", { visitor: "other" });
   go();
   expect(await Promise.all([other, shared])).toEqual([3, 3]);

@@ -21,7 +21,7 @@ const { api, servers, issuer: key, anyone } = useService({ users: true });
 it("GET /marketplace/listings/{id} returns product, prices, remaining vouchers and canBuy", async () => {
   const validUntil = new Date("2099-12-31T23:59:59.500Z");
   const offer = await makeOffer(servers.db, 3, { validUntil });
-  // The listing has the batch's terms.
+  // A listing shows the terms at the batch's issue, so this later change of the product has no effect.
   await servers.db.query("UPDATE products SET price_usd = 1, retail_price_usd = 2, benefit_months = 9 WHERE id = $1", [
     offer.productId,
   ]);
@@ -122,7 +122,7 @@ describe("GET /marketplace/listings", () => {
     return pages;
   }
 
-  /** The listings that the list must show, the oldest first. */
+  /** The ids of the listings that the list must show, the oldest first. */
   async function shown(): Promise<string[]> {
     const { rows } = await servers.db.query(
       `SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id

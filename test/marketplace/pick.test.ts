@@ -5,7 +5,7 @@ import { readStatements } from "../../src/platform/db/statements.ts";
 import { openServicePool } from "../support/servers.ts";
 import { useDatabase } from "../support/use-service.ts";
 
-/** Vouchers of the large batch, and how many of them are left. */
+/** The number of vouchers in the large batch, and how many of them are left. */
 const COUNT = 10_000;
 const LEFT = 100;
 /** Maximum pages of a pick: an index descent and a few rows, independent of the size of the batch. */

@@ -51,7 +51,7 @@ it("the event of a purchase is sealed before the answer, and only the partner's 
     const paymentRef = newPayment();
     const startedAt = performance.now();
     const { voucher } = (await client.buyListing(offer.listingId, { paymentRef })).body;
-    // The answer waits a second for the seal, for which a busy machine may need longer.
+    // The answer waits for the seal for a second. If a busy machine needed longer, the test buys again.
     return performance.now() - startedAt > 1_000 ? null : { offer, contractId, paymentRef, voucher };
   };
   const { offer, contractId, paymentRef, voucher } = await whileSealing(() => until(buy));
@@ -155,7 +155,7 @@ itOnOneRedis.each([
       expect(reply).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
     const ids = [bought, claimed].map(({ body }) => body.voucher.id);
     for (const id of ids) expect((await statuses(id)).at(-1)).toMatch(/Pending$/);
-    // Makes the event some seconds older, because a younger event may have a running job.
+    // Makes the event some seconds older. The sweeper skips younger events, because their job may still run.
     await bypassTriggers(
       servers.db,
       `UPDATE voucher_events SET occurred_at = now() - interval '6 seconds'
@@ -191,7 +191,7 @@ it("an acquisition succeeds when the seal queue is full, and adds no job to it",
     await until(hasRoom);
     return waiting;
   };
-  // A measured queue length is used for a second, and a busy machine may need longer for a claim.
+  // The API uses a measured queue length for a second. On a busy machine, a claim may take longer.
   await expectFairRound(5, claim, (waiting) => waiting === waitingMax);
 });
 
@@ -228,7 +228,7 @@ async function makeTill({ organizationId }: TestPartner) {
   return partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
 }
 
-/** The chain from the partner's route. */
+/** The voucher's chain, as the partner's route returns it. */
 async function serve(partner: TestPartner, code: string) {
   const { events } = (await (await makeTill(partner)).events(code)).body;
   expect(verifyServedChain(events)).toBeNull();

@@ -230,7 +230,7 @@ describe("a payment", () => {
     expect(replies.map(outcome)).toEqual(["200", "200", "200"]);
     const ids = replies.map((reply) => reply.body.voucher.id);
     expect(ids).toEqual([one.vouchers[0], other.vouchers[0], one.vouchers[1]].map((voucher) => voucher?.id));
-    // An unknown source belongs to no organization.
+    // An unknown listing or product belongs to no organization, so the earlier payment has no effect on it.
     await expectRefused(404, "listing_not_found", () => client.buyListing("lst_unknown", body));
     await expectRefused(404, "product_not_found", () => client.buyProduct("prd_unknown", body));
   });
@@ -301,7 +301,7 @@ describe("a product's batches", () => {
     expect(batchOf(await (await as(referrer)).buyProduct(partner.productId))).toBe("sooner");
     expect(batchOf(await (await as(referrer)).claimProduct(partner.productId))).toBe("sooner");
     expect(batchOf(await (await as(referrer)).buyListing(late.listingId))).toBe("late");
-    // The batch that expires first is sold out, so the call tries the next one.
+    // The batch that expires first is sold out, so the call takes from the next batch.
     expect(batchOf(await (await as(referrer)).buyProduct(partner.productId))).toBe("soon");
     expect(batchOf(await (await as()).claimProduct(partner.productId))).toBe("late");
   });
@@ -383,7 +383,7 @@ async function dumpSealed() {
   return dumpRows(servers.db);
 }
 
-/** Expects a refusal in the common form, and that it wrote nothing. */
+/** Expects a refusal in the common form, and that the call wrote nothing. */
 async function expectRefused(status: number, code: string, call: () => Promise<Reply>): Promise<void> {
   const before = await dumpSealed();
   const reply = await call();

@@ -296,8 +296,8 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(next);
-    // From here on, the token is verified every five seconds. Otherwise the last result would stay cached beyond the
-    // tenth minute.
+    // Uses the token halfway between the tests' checks. From here on, the service verifies it every five seconds, so no
+    // result stays cached beyond the tenth minute.
     advance(TRUSTED_MS / 2);
     expect(await codeOf(token)).toBe("accepted");
     for (let passedMs = TRUSTED_MS / 2; passedMs < CACHED_MS; passedMs += TRUSTED_MS / 10) {
@@ -318,7 +318,8 @@ describe("keys fetched by HTTP", () => {
     advance(TRUSTED_MS);
     expect(await codeOf(token)).toBe("accepted");
     expect(verified).toHaveBeenCalledTimes(2);
-    // With the clock tolerance of 10 seconds, the token expires 22 seconds after it was signed.
+    // The service tolerates clocks that differ by 10 seconds, so it accepts the token until 22 seconds after it was
+    // signed.
     advance(16_000);
     expect(await codeOf(token)).toBe("accepted");
     advance(1_000);

@@ -45,7 +45,7 @@ it("a buy that waits for a locked voucher gets one of another batch if that is u
   });
 });
 
-/** Prepares a batch without supply. Returns a function that adds supply, and the voucher. */
+/** Prepares a batch without vouchers to acquire. Returns a function that adds one and returns its id. */
 type Prepare = (partner: TestPartner) => Promise<() => Promise<string | undefined>>;
 
 /** Ways for a batch to get its first vouchers after a request was read. */

@@ -276,7 +276,7 @@ it("the verification page is amber while an entry is pending, and reloads until 
 it("the verification page does not reload while a hash is expanded or a payload is pasted", async () => {
   const { page } = await visit("about:blank");
   await page.clock.install();
-  // The clicks do not use up the page's time: on a busy machine, they take longer than the page waits.
+  // Stops the page's clock, because on a busy machine the clicks take longer than the page waits.
   await page.clock.pauseAt(Date.now() + 1_000);
   await page.goto(addressOf(pending));
   let loads = 0;

@@ -39,7 +39,7 @@ const ANSWERED = {
   voucherInstanceId: "vch_1",
 };
 
-/** Answers from other servers than the service, which prove nothing. */
+/** Answers that do not come from the service, so they prove nothing about a redemption. */
 const ODD: [name: string, answer: Answer][] = [
   ["a page", text(404, "<h1>Not Found</h1>")],
   ["a gateway's message", text(403, '{"message":"Forbidden"}')],
@@ -54,7 +54,7 @@ const ODD: [name: string, answer: Answer][] = [
   ["a cut refusal", cut],
 ];
 
-/** Answers the first call with a body with `odd`, and the others like the service. `odd` gets the call's number. */
+/** Answers the first call that has a body with `odd`, and all others like the service. `odd` gets the call's number. */
 const oddOnce = (odd: Answer) => {
   let calls = 0;
   return (response: ServerResponse, { body }: PartnerRequest) => {
@@ -219,7 +219,7 @@ const REDEEMS = {
   ],
 };
 
-/** Runs `work` with the address of a server that gives these answers. */
+/** Runs `work` with the address of a new server that gives these answers. */
 async function against<T>(
   answer: (response: ServerResponse, request: PartnerRequest) => unknown,
   work: (url: string) => Promise<T>,

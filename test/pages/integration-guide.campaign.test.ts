@@ -77,10 +77,10 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
   });
 });
 
-/** Answers with an error of the service, or without a code with a proxy's page. */
+/** An error of the service, or, if the code is null, the error page of a proxy. */
 type Refusal = [status: number, code: string | null];
 
-// Reports a language's tests as skipped if its program is missing, with a warning.
+// If the program of a language is missing, its tests count as skipped, with a warning.
 describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, externalRef, tellsRefund }) => {
   // Each test is a new order with a new reference.
   beforeEach(async (context) => {
@@ -93,8 +93,8 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     const { id, code } = await issue();
     const requests: string[] = [];
     const redeems = () => requests.filter(isRedeem).length;
-    // The first call arrives too slowly, and the second is rate-limited. The response to the first redeem is lost, the
-    // second redeem meets an unavailable service, and the third a proxy without the service.
+    // The first call gets a 408, the second a 429. The response to the first redeem is lost. The second redeem gets a
+    // 503 of the service, the third an error page of a proxy.
     const unreliable = passOn(
       (path): Refusal | undefined => {
         requests.push(path);
@@ -193,7 +193,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
   it(`the client in ${language} delivers nothing if the order's reference redeemed another voucher`, async () => {
     const [first, second] = [await issue(), await issue()];
     expect((await shop.redeem({ code: first.code, externalRef })).status).toBe(200);
-    // Either sign is enough: the field or the voucher's id.
+    // A client must stop at either of two signs: the field `otherVoucher`, or another voucher's id.
     const onlyField = passOn(
       () => undefined,
       (text) => text.replaceAll(first.id, second.id),
@@ -416,7 +416,7 @@ it("this file runs every snippet of the guide", () => {
     "bash",
     "js",
     "json",
-    // A test of the log runs it, because it needs a signed statement.
+    // A test of the log runs this snippet, because the snippet needs a signed statement.
     "sh",
     "text",
     "ts",

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { useService } from "../support/use-service.ts";
 
-// Uses the packages like a partner in an empty folder, with only the service.
+// Installs and uses the packages in an empty folder, as a partner who has only the service's address does.
 
 const { api } = useService({ workers: [] });
 const NAMES = ["partner-voucher-client", "partner-voucher-conformance", "partner-voucher-tlog"];

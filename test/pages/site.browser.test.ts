@@ -24,7 +24,8 @@ const DOCUMENTS = allDocuments(REFERENCE.documents);
 const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(({ path }) => path);
 
 describe.each(LOOKS)("on a %s", (look, options) => {
-  // All documents have the same page frame. So the test shows each in one theme, and these in both.
+  // All documents have the same page frame. So the test opens each document in one of the variants, and some in every
+  // variant.
   const own = PAGES.filter((_, at) => LOOKS[at % LOOKS.length]?.[0] === look);
   const paths = new Set(["/", "/docs/guide", "/docs/clients", "/docs/search", ...own]);
   it("every document passes axe, does not overflow and keeps its content security policy", async () => {
@@ -91,7 +92,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     const tags = visited.page.locator(".opblock-tag");
     await tags.first().waitFor();
     await photograph(visited.page, `docs, ${look}`);
-    // The same script renders them at any width, in seconds.
+    // Only at one width, because the same script renders them at any width, and takes seconds.
     if (look.startsWith("desktop")) {
       for (const tag of await tags.all()) await tag.click();
       const paths = visited.page.locator(".opblock-summary-path");

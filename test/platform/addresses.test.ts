@@ -23,13 +23,14 @@ it.each([
   ...NOT_PUBLIC,
   ...NOT_PUBLIC.flatMap((address) => [`::ffff:${address}`, `64:ff9b::${address}`, `64:ff9b:1::${address}`]),
   ...GROUPS.map(({ a, b, c, d }) => `2002:${a}${b}:${c}${d}::808:808`),
-  // A translator with one prefix length ignores the bytes that are the address for another length.
+  // Each NAT64 prefix length has the IPv4 address in other bytes, and a translator ignores the bytes of the other
+  // lengths.
   ...GROUPS.slice(0, -1).flatMap(({ a, b, c, d }) => [
     `64:ff9b:1:${a}${b}:00${c}:${d}00:808:808`,
     `64:ff9b:1:08${a}:00${b}:${c}${d}:808:808`,
     `64:ff9b:1:808:00${a}:${b}${c}:${d}08:808`,
   ]),
-  // Neither a mapped address nor one of a network that contains an IPv4 address.
+  // Addresses that look as if they contained an IPv4 address, but are in no network whose addresses do.
   ...["::8.8.8.8", "::ffff:0:8.8.8.8", "64:ff9b:2::8.8.8.8", "2001::808:808", "::1", "::", "fe80::1%eth0", "fd00::1"],
   ...["2001:db8::1", "ff02::1", "localhost", "", "8.8.8.8:80", "[::ffff:8.8.8.8]", "8.8.8", "64:ff9b::8.8.8.8%eth0"],
 ])("isPublicAddress refuses private addresses and other texts: %s", (address) => {

@@ -176,14 +176,15 @@ it.concurrent.each<[string, string, string[], number]>([
     await until(() => shared.memory?.newest?.id === mark);
     clock.passMs(SERVER_GONE_MS - 1);
     await expect(admitCopy()).rejects.toMatchObject(waits);
-    // Each process writes its last read marks back, so that the copy's mark is not the first one.
+    // Redis loses its data. The processes write the marks that they have read back, so that a copy cannot write its
+    // mark first.
     shared.empty();
     await expect(admitCopy()).rejects.toMatchObject(waits);
     await until(() => shared.memory?.newest?.id === mark);
   }
   expect(shared.written.every(({ started }) => started === "1")).toBe(true);
   await onOriginal.admit();
-  // The original's disk hangs, and its processes continue.
+  // From now on the original's disk hangs, but its processes continue.
   onOriginal.connection.held = new Promise(() => undefined);
   if (Number.isFinite(forMs)) {
     clock.passMs(forMs - 1);
@@ -406,7 +407,7 @@ class Connection extends EventEmitter {
   }
 }
 
-/** A Redis in which another process has stored its memory of a server's start. It stores all writes. */
+/** A Redis in which another process has stored what it remembers of a server's start. Keeps all later writes. */
 function shareOf(newest: Mark | null, started = "0", lasting: Mark | null = null, timeline = "00000001") {
   const seen = (mark: Mark, started: string): Memory => {
     const server = { deploymentId: "d", timeline, started, host: `host ${started}` };

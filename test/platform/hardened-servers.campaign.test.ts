@@ -61,7 +61,7 @@ describe.skipIf(!hasCoreRules() || !hasProgram("nginx")).each([1, 2])("the core 
 
   it(`the core rule set at level ${level} lets each request of the Bruno collection through`, async () => {
     const apiKey = await makeSecret([...SCOPES]);
-    // Without a log, there are no receipts.
+    // Leaves out receipts, because this service has no log.
     const requests = REQUESTS.filter(({ http }) => !http.url.includes("/receipt"));
     await runCollection({ baseUrl: apache.url, code: await issue(), apiKey }, requests);
     expect(apache.takeMatchedRules()).toEqual([]);
@@ -144,7 +144,7 @@ it("processes reach PgBouncer by TLS, and Redis as a user with the documented ri
   expect((await till.redeem({ code, externalRef: "tls" })).status).toBe(200);
   const { rows } = await hardened.db.query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
   expect(rows).toEqual([{ ssl: true }]);
-  // A connection belongs to the default user until it has sent its password.
+  // Waits until all connections have sent their password, because until then they belong to the default user.
   const users = await until(async () => {
     const list = String(await hardened.operator.client("LIST"));
     const found = Array.from(list.matchAll(/ user=(\S+)/g), ([, user]) => user);

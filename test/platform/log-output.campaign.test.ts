@@ -52,7 +52,7 @@ it.each([
   const { started, pid, stallMs, dropped } = await run(command);
   try {
     expect(dropped).toBeGreaterThan(1_000);
-    // A write that waits for its reader would last a minute.
+    // If the process waited for the reader of its output, it would stall for a minute.
     expect(stallMs).toBeLessThan(20_000);
     process.kill(pid, "SIGTERM");
     await until(() => /^exit 0$/m.test(started.output()));
@@ -79,6 +79,6 @@ async function run(command: string) {
 }
 
 function endGroup({ child }: Started): void {
-  // Without an exit code, some processes of the group still run.
+  // If there is no exit code yet, processes of the group still run.
   if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
 }

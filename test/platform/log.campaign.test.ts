@@ -140,7 +140,8 @@ function recordCalls(url: string, key: string) {
     { as = key, authorization }: { as?: string; authorization?: string } = {},
   ) => {
     const requestId = `log-test-${requests.size}`;
-    // Operators find each call of a key that has worked in this process, even if the route did not require the key.
+    // The line names a key that has worked in this process, even if the route does not require a key, so that operators
+    // find each of its calls.
     const known = { keyId: keys.till.id, organizationId: partner.organizationId };
     requests.set(requestId, { method, ...(as === key && known), ...expected });
     const headers = { "x-request-id": requestId, ...(authorization && { authorization }) };

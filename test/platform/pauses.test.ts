@@ -15,7 +15,7 @@ beforeEach(() => {
     },
   };
   watch = new PauseWatch(log, { monotonicMs: () => now.monotonicMs, uptimeMs: () => now.uptimeMs });
-  // The real timer would run additional ticks.
+  // Ends the watch's real timer, so that only the test runs ticks.
   void watch.close();
 });
 

@@ -44,7 +44,7 @@ it("two deployments on one Redis run only their own jobs and keep each other's l
   const [voucher, reserved] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
   expect(await till.reserve(reserved.code)).toMatchObject({ status: 200 });
   const before = await servers.redis.get(servers.leaseKey(reserved.id));
-  // Old enough that the service would delete it as a lease without a reservation.
+  // Makes the lease a minute old. A lease of that age can be taken over.
   await servers.redis.pexpire(servers.leaseKey(reserved.id), 840_000);
   const worker = await startWorkers(other, { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "100" });
   const swept = () => other.redis.zcard(`${other.queuePrefix}:sweep:completed`);

@@ -11,7 +11,7 @@ it.each([
   ["Pacific/Auckland", "2026-04-05", "2026-04-04T11:00:00.000Z"],
   ["America/New_York", "2026-11-01", "2026-11-01T04:00:00.000Z"],
   ["Asia/Kathmandu", "2026-11-29", "2026-11-28T18:15:00.000Z"],
-  // Clocks go from 00:00 to 01:00, and back from 00:00 to 23:00.
+  // In this zone, clocks go from 00:00 to 01:00 in spring, and from 00:00 back to 23:00 in autumn.
   ["Asia/Beirut", "2026-03-29", "2026-03-28T22:00:00.000Z"],
   ["Asia/Beirut", "2026-10-25", "2026-10-24T22:00:00.000Z"],
 ])("in %s the day %s begins at %s", (timeZone, day, start) => {

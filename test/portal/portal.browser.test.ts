@@ -8,7 +8,7 @@ import { avoidMidnight, until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const COUNT = 12;
-/** Names of 200 characters. They would change a page that did not escape and isolate them. */
+/** Names of 200 characters, with markup and a change of text direction. A page must escape and isolate them. */
 const NAME = `<img src=x onerror=document.title=1>\u202eلا&quot;`.padEnd(200, "W");
 
 /** A month with more brands, products and keys than its page shows. */
@@ -137,7 +137,7 @@ it("a partner's user sees a plot whose bars match the numbers of the table", asy
   const bars = page.locator("svg.chart rect");
   const heights = await bars.evaluateAll((found) => found.map((bar) => bar.getBoundingClientRect().height));
   expect(heights.slice(0, -1)).toEqual(Array(29).fill(0));
-  // Twelve, on a scale to twenty.
+  // The bar of twelve redemptions, on a scale up to twenty.
   expect(heights.at(-1)).toBeGreaterThan(80);
   expect(await page.locator("svg.chart text").allTextContents()).toEqual(
     expect.arrayContaining(["20", "10", "0", "12"]),

@@ -53,8 +53,8 @@ beforeAll(async () => {
   today = new Date((await databaseTime(db)).toISOString().slice(0, 10));
   const { id } = await makeKey(db, partner.organizationId);
   await db.query("UPDATE api_keys SET label = $2 WHERE id = $1", [id, `${HOSTILE} till`]);
-  // Prices whose sums are inexact as binary fractions. The moments are the first and last of days, so that a wrong time
-  // zone shows.
+  // The sums of these prices are inexact as binary fractions. The times are the first and last moments of days, so that
+  // the sums show a wrong time zone.
   await insertRedemptions("19.99", id, 300, new Date(today.getTime() - DAY), (DAY - 1) / 299);
   await insertRedemptions("0.10", ofTill.id, 40, new Date(today.getTime() - 39 * DAY), DAY);
   order = await redeem(partner, till, "order-of-the-portal");
@@ -269,7 +269,7 @@ it("the activity pages have the events of the feed, newest first, and lead to ea
   for (let next = nextOf(newest.text, "/portal"); next !== ""; next = nextOf(pages.at(-1)?.text ?? "", "/portal"))
     pages.push(await open(next));
   expect(pages.map(({ text }) => vouchersOn(text))).toEqual(inPages(feed.toReversed(), 100));
-  // Back from the oldest page, whose first event begins the next page.
+  // Goes back from the oldest page to the newest. Each page's link continues from its first event.
   const laterOf = (text: string) => /rel="prev" href="\/portal([^"]+)"/.exec(text)?.[1] ?? "";
   let back = pages.at(-1) ?? newest;
   for (const { text } of pages.toReversed().slice(1)) {
@@ -621,7 +621,10 @@ async function redeem(owner: TestPartner, client: PartnerClient, externalRef: st
   return { code, redeemCode: (await client.redeem({ code, externalRef })).body.redeemCode };
 }
 
-/** Redemptions of a new batch, from a time on, some milliseconds apart. */
+/**
+ * Inserts redemptions of a new batch. The first has the given time, and the others follow at an interval in
+ * milliseconds.
+ */
 async function insertRedemptions(priceUsd: string, keyId: string, count: number, from: Date, everyMs: number) {
   const batchId = newId("bat");
   await db.query(
@@ -663,7 +666,7 @@ async function listedFrom(
   return (await till.redemptions({ from: `${day}T00:00:00Z`, to, limit: "1000" })).body.redemptions;
 }
 
-/** Opens the overview once the list has the order. */
+/** Opens the overview once the list of redemptions contains the order. */
 async function openOverview(): Promise<string> {
   await until(async () => {
     const listed = await listedFrom(dayOf(today), 2);

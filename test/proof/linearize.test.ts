@@ -2,13 +2,16 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isCertain, linearize, type Operation } from "./linearize.ts";
 
-// Compares the search with a trial of all orders, on random histories that are small enough for it.
+// Compares the search with a second implementation that tries all orders, on random histories that are small enough for
+// that.
 
 const RUNS = 4_000;
 const SEED = 20_261_128;
 const OPERATIONS_MAX = 6;
 
-/** A value that changes back and forth, and a mark that is unknown until an answer shows it. */
+/**
+ * The state of the tested object: a value that operations change, and a mark that is unknown until an answer shows it.
+ */
 interface State {
   value: number;
   mark: number | null;
@@ -22,8 +25,8 @@ const someValue = fc.integer({ min: 0, max: 2 });
 const someKind: fc.Arbitrary<Kind> = fc.oneof(
   fc.record({ read: someValue }),
   fc.record({ sees: someValue }),
-  // A change from one of two values, or from one of them only, to another value. Never to the same value, because
-  // `Operation` forbids it.
+  // A change to a value from one or both of the other values. Never from the same value, because `Operation` forbids
+  // it.
   fc.record({ from: someValue, steps: fc.subarray([1, 2], { minLength: 1 }) }).map(({ from, steps }) => {
     return { from, to: steps.map((step) => (from + step) % 3) };
   }),
@@ -33,7 +36,7 @@ const someOperation: fc.Arbitrary<Case> = fc
     fromMs: fc.nat(8),
     how: fc.oneof(
       { weight: 3, arbitrary: fc.record({ kind: someKind, lengthMs: fc.nat(5) }) },
-      // The outcome is unknown. Only then may it be a write that finds its value already there.
+      // A write with an unknown outcome. Only such a write may find its value already there.
       {
         weight: 1,
         arbitrary: fc.record({
@@ -63,7 +66,7 @@ it("linearize refuses exactly the random histories that no order of calls explai
     expect(kind).toBe(isExplained(operations) ? "linearizable" : "refused");
   });
   fc.assert(property, { seed: SEED, numRuns: RUNS });
-  // A run with few of either kind would prove little.
+  // At least a tenth of the histories must be linearizable, and a tenth not. Otherwise the run would prove little.
   expect(Math.min(counts.linearizable, counts.refused)).toBeGreaterThan(RUNS / 10);
 });
 

@@ -4,15 +4,17 @@ export interface Operation<State> {
   fromMs: number;
   /** The latest moment. Infinity if its outcome is unknown: then it may take effect at any later time, or never. */
   untilMs: number;
-  /** Equal for operations with the same effect. Of those whose outcome is unknown, the earliest comes first. */
+  /**
+   * Equal for operations with the same effect. If their outcome is unknown, the search tries only the earliest of them.
+   */
   like?: string | null;
   /**
    * The states that may follow: none if it cannot take effect in this state, or cannot have its answer.
    *
-   * If an operation certainly takes effect and leaves some state unchanged, it must leave that state and all later
-   * states unchanged, or be unable to take effect. `linearize` places such an operation at once, and so misses orders
-   * in which it changes something later. A read satisfies this rule. A change satisfies it if it takes effect only in
-   * states that it changes. A write that may find its value already there does not satisfy it.
+   * A rule for operations that certainly take effect: if `apply` leaves a state unchanged, it must change no later
+   * state either. `linearize` places such an operation at once, so it would miss an order in which the operation
+   * changes something later. A read satisfies this rule. A change satisfies it if it takes effect only in states that
+   * it changes. A write that may find its value already there does not satisfy it.
    */
   apply(state: State): State[];
 }
@@ -23,7 +25,8 @@ export const isCertain = ({ untilMs }: { untilMs: number }) => untilMs < Number.
 export type Verdict<Of> =
   | { kind: "linearizable" }
   /**
-   * No order explains the answers. `placed` is the longest order that explains some, and `next` may follow it in time.
+   * No order explains all answers. `placed` is the longest order that explains some of them. By time, the operations in
+   * `next` may follow it.
    */
   | { kind: "refused"; placed: Of[]; next: Of[] }
   /** The search was given up. */
@@ -34,8 +37,8 @@ const CONFIGURATIONS_MAX = 200_000;
 
 /**
  * Searches for an order of the operations that explains all answers, in which each operation takes effect between its
- * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the
- * state, with the set of operations that have taken effect.
+ * request and its answer: Wing and Gong's algorithm, with Lowe's set of visited configurations. A configuration is a
+ * state with the set of operations that have taken effect.
  */
 export function linearize<State, Of extends Operation<State>>(
   initial: State,
@@ -71,7 +74,7 @@ export function linearize<State, Of extends Operation<State>>(
     const steps = candidates.flatMap((one) => one.apply(state).map((after) => ({ one, after })));
     const changes = steps.filter(({ after }) => JSON.stringify(after) !== now);
     const still = steps.find(({ one, after }) => isCertain(one) && JSON.stringify(after) === now);
-    // A certain operation that changes nothing now changes nothing later, so it may come first in every order.
+    // A certain operation that leaves the state unchanged now leaves every later state unchanged, so it can come first.
     const tried = still === undefined ? changes : [still];
     return tried.some(({ one, after }) => {
       const left = pending.filter((other) => other !== one);

@@ -52,7 +52,7 @@ export async function startApache(target: string, level: number) {
     return !(await isFree(port));
   });
   return {
-    // Rule 920350 counts an IP address as a host against a call.
+    // The host must be a name, because rule 920350 counts an IP address against a call.
     url: `http://localhost:${port}`,
     /** The rules that have matched since the last call, with their numbers. */
     takeMatchedRules(): string[] {

@@ -16,7 +16,7 @@ interface Media {
   examples?: Record<string, { summary: string; value: unknown }>;
 }
 
-/** By media type. Each has at least one. */
+/** The content by media type. There is at least one. */
 type Content = Record<string, Media>;
 
 /** The only media type of a body, and its description. */

@@ -14,8 +14,9 @@ import { PATIENT_MS } from "./until.ts";
 const { SCREENSHOTS, UPDATE_IMAGES } = process.env;
 
 /**
- * The variants in which every page is tested: a name, and the browser's options. Two variants cover each width and each
- * colour scheme, because in our own style sheets no width sets a colour, as test/pages/pages.test.ts checks.
+ * The variants in which every page is tested: a name, and the browser's options. Two variants suffice for each width
+ * and each colour scheme, because no rule of our style sheets for a width sets a colour, as test/pages/pages.test.ts
+ * checks.
  */
 export const LOOKS = [
   ["desktop, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
@@ -37,7 +38,7 @@ export interface Visit {
 /** The browser of this process, which all its test files share. It ends with the process. */
 let shared: Promise<Browser> | undefined;
 
-/** Starts a browser, which resolves every host name under `.test` to this machine. */
+/** Starts a browser for which every host name under `.test` is this machine. */
 const startBrowser = () =>
   chromium.launch({
     executablePath: findChromium(),

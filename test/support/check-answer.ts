@@ -123,7 +123,8 @@ function checkResponse(
   if (answer.status >= 400) {
     if (code === undefined || ALL_ERRORS.get(code)?.status !== answer.status)
       faults.push("the code belongs to another status");
-    // The schema accepts any code, as clients must. The examples have the codes that the description names.
+    // Compares the code with the examples, which have the codes that the description names. The schema accepts any
+    // code, as clients must.
     const examples = mediaOf(described.content).examples ?? {};
     if (code !== undefined && !(code in examples)) faults.push(`the code ${code} is not described here`);
     if (requestId !== answer.headers.get("x-request-id")) faults.push("requestId is not X-Request-Id");
@@ -131,7 +132,8 @@ function checkResponse(
   return faults;
 }
 
-// Each process compiles the schemas once and runs them a few times, so optimized code would cost more than it saves.
+// Without optimization: each process compiles the schemas once and runs them only a few times, so optimizing would cost
+// more than it saves.
 const ajv = new Ajv2020({ strict: false, allErrors: true, code: { optimize: false } });
 addFormats.default(ajv);
 ajv.addSchema({ ...closed(DESCRIPTION as unknown as Schema), $id: "api" });

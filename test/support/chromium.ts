@@ -19,5 +19,5 @@ export function findChromium(): string {
   throw new Error(`The browser tests need a Chromium on PATH, under one of the names ${PROGRAMS.join(", ")}.`);
 }
 
-// `node test/support/chromium.ts` installs it before parallel tests need it.
+// `node test/support/chromium.ts` installs Chromium before parallel tests need it.
 if (import.meta.main) console.log(findChromium());

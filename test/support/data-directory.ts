@@ -9,7 +9,7 @@ const NEEDED = 4 * 2 ** 30;
 
 /**
  * Creates a directory for the data of the tests' servers, in memory if there is room, because a busy disk can delay a
- * server for seconds. Tests kill processes but not the machine, so the data in memory survives.
+ * server for seconds. Data in memory survives the tests, which kill processes but not the machine.
  */
 export function makeDataDirectory(prefix: string): string {
   const directory = mkdtempSync(join(hasRoomInMemory() ? IN_MEMORY : tmpdir(), prefix));

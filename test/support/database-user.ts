@@ -9,8 +9,8 @@ const log = pino({ level: "silent" });
 export type DatabaseUser = ReturnType<typeof openDatabaseUser>;
 
 /**
- * Opens the parts that all processes of the service have in common. Without Redis, they know only what this process has
- * seen.
+ * Opens the parts that every process of the service uses to reach the database. Without Redis, they remember only what
+ * this process has seen.
  */
 export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: string; redisUrl?: string | undefined }) {
   const redis = redisUrl === undefined ? null : openFailFast(redisUrl, "test", log);

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 
 /**
- * Measures until a round is fair: a busy machine may delay some rounds, but a delay by the service should appear in
- * each. Fails with the figures of all rounds.
+ * Measures until `isFair` accepts a round: a busy machine may delay some rounds, but a delay by the service appears in
+ * each. If no round is fair, fails with the figures of all.
  */
 export async function expectFairRound<T>(
   roundsMax: number,

@@ -4,9 +4,9 @@ import type { CallerKind } from "../../src/core/callers/caller-kinds.ts";
 import { makeGate } from "./gate.ts";
 
 /**
- * Makes calls of an organization until one is refused: then they have all its connections and waiting places. When one
- * of them gets another call's connection, a further call takes its waiting place at once. Returns a function that ends
- * them.
+ * Makes calls of an organization until one is refused, because the others have all its connections and waiting places.
+ * When a waiting call gets a connection, a further call takes its waiting place at once. Returns a function that ends
+ * the calls.
  */
 export async function fillLine(
   calls: Bulkhead<"organization">,

@@ -51,7 +51,7 @@ export async function openHardenedServers(servers: TestServers) {
   const pool = { databaseUrl: ownerUrl, max: 2, applicationName: "test", deployment: null, log } as const;
   const db = openPool({ ...pool, use: "administration" });
   return {
-    /** For the processes of the service. */
+    /** Addresses for the processes of the service. */
     servers: {
       ...servers,
       databaseUrl: urlOf("pva_api"),
@@ -93,7 +93,7 @@ async function startRedis(tls: RedisTls, directory: string) {
   };
 }
 
-/** The certificate of {@link makeRedisTls} is for this host, whichever server shows it. */
+/** Postgres and PgBouncer use the certificate of {@link makeRedisTls} too, because it is for the same host. */
 const certificateIn = (directory: string) => [join(directory, "redis.crt"), join(directory, "redis.key")] as const;
 
 async function startPostgres(directory: string): Promise<OwnPostgres> {

@@ -19,7 +19,10 @@ const beside =
   (events) =>
     void Object.assign(events[sequence - 1] ?? {}, members);
 
-/** Rewrites a payload, and hashes it and links all later events again, so that only its content shows the change. */
+/**
+ * Rewrites a payload, hashes it again and links all later events again. So hashes and links are right, and only the
+ * content reveals the change.
+ */
 const payload =
   (sequence: number, write: (text: string) => string, members: Event = {}): Change =>
   (events) => {
@@ -286,7 +289,7 @@ const ERASURES: Row[] = [
   ],
 ];
 
-/** The order of the events, and their replacements. */
+/** Lists of events that are reordered, incomplete, too long or no lists of events. */
 const LISTS: Row[] = [
   ["the base without a change", null, () => undefined],
   ["no events", null, () => []],
@@ -315,7 +318,7 @@ const ROWS: [length: number, rows: Row[]][] = [
   [3, ERASURES],
 ];
 
-/** Changes the published history with an erased event and a Pending event after it, in every way. */
+/** Changes the published history that has an erased event and a Pending event after it, in each of the ways above. */
 export function makeHostileVectors(chains: readonly VectorChain[]): HostileVector[] {
   const {
     entityType,

@@ -52,8 +52,7 @@ const opensFunction = (line: string) =>
  */
 export function findLongFunctions(text: string, max: number): { line: number; lines: number }[] {
   const lines = text.split("\n");
-  // Whether the end of a line is within a template, whose text may look like code. Nested templates end before the
-  // outer one.
+  // Whether a line ends within a template literal, whose text may look like code.
   let ticks = 0;
   const isInTemplate = lines.map((line) => {
     ticks += line.split("`").length - 1;
@@ -86,7 +85,7 @@ export function longLinesOf(files: readonly string[]): { code: Place[]; comments
   return { code: long.filter((line) => !isComment(line)), comments: long.filter(isComment) };
 }
 
-/** Object literals that are spread into another one, only to save lines. */
+/** Object literals that are spread into another object literal, which only saves lines. */
 export function spreadLiteralsOf(files: readonly string[]): Place[] {
   return files.flatMap((file) =>
     read(file)
@@ -95,13 +94,13 @@ export function spreadLiteralsOf(files: readonly string[]): Place[] {
   );
 }
 
-/** The files where a redeem, look-up, reserve and release begin in both kinds of processes, and the sweeper's. */
+/** The files in which a redeem, a look-up, a reserve, a release and a sweep begin, in API and worker. */
 const SIGNATURE = [
   ...["reserve/routes/reserve", "reserve/routes/release", "look-up/routes/look-up", "redeem/routes/redeem"],
   ...["redeem/routes/redemption", "redeem/routes/redemptions", "redeem/redeem-committer"],
 ].map((name) => `src/core/${name}.ts`);
 
-/** The files that load with the six partner routes, the redeem worker and the sweeper. */
+/** The files that Node loads for the six partner routes, the redeem worker and the sweeper. */
 export function findSignature(): { files: string[]; lines: number; elsewhere: string[] } {
   const found = new Set<string>();
   const visit = (file: string): void => {

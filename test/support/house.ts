@@ -95,7 +95,7 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
       for (const make of calls) await make();
       const executed: number[] = [];
       for (const make of calls) {
-        // Timers of both processes run meanwhile, so only files that run in each repetition belong to the call.
+        // Timers of both processes run at the same time, so only files that run in every repetition belong to the call.
         const counts = new Map<string, number>();
         for (let repetition = 0; repetition < REPETITIONS; repetition++) {
           await take();

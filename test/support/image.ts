@@ -10,7 +10,7 @@ export interface Image {
   copied: string[];
   environment: Record<string, string>;
   user: string | null;
-  /** Empty directories that `install -d` makes for this user alone. */
+  /** Empty directories that the Dockerfile makes with `install -d` for the image's user alone. */
   directories: string[];
 }
 

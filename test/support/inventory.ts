@@ -17,7 +17,7 @@ import { readConfig } from "../../src/platform/config.ts";
 import { allFaults } from "../../src/watch/faults.ts";
 import { VARIABLE_NAMES } from "./variable-names.ts";
 
-// Prints the service's parts as JSON. Its servers do not respond, because its parts do not depend on them.
+// Prints the service's parts as JSON. It needs no running servers, because the parts do not depend on them.
 
 const config = readConfig(
   {
@@ -36,7 +36,7 @@ const { tags = [], components } = describeApi(REFERENCE, config);
 const documents = allDocuments(REFERENCE.documents);
 const runbook = runbookEntries(documents);
 const CORE_GRANTS = new URL("../../src/acts/roles/grants.sql", import.meta.url);
-/** What the roles may change, such as `INSERT ON listings`. */
+/** The changes that the roles may make, such as `INSERT ON listings`. */
 const changesIn = (file: URL) =>
   Array.from(
     readFileSync(file, "utf8").matchAll(/(?<=GRANT |, )(INSERT|UPDATE|DELETE)\b[^;]* ON (.*?)(?=\s+TO )/g),

@@ -29,7 +29,7 @@ export class KeptNotes {
     if (existsSync(file)) this.keep(readFileSync(file, "utf8"));
   }
 
-  /** The contradiction: two roots for one size, or a checkpoint that does not continue the previous one. */
+  /** Finds contradictions: two roots for one size, or a checkpoint that does not continue the previous one. */
   async findProblems(db: pg.Pool): Promise<string[]> {
     const problems = [...this.#problems];
     const sizes = [...this.#roots.keys()].sort((one, other) => one - other);

@@ -45,7 +45,7 @@ export function makeTlogFiles(): TlogFiles {
   return makeFiles(tlogKey, LOG_SECRET);
 }
 
-/** The same for the log that follows the other one's retirement. */
+/** Like `makeTlogFiles`, for the log that follows the retirement of the first. */
 export function makeNextTlogFiles(): TlogFiles {
   return makeFiles(nextTlogKey, NEXT_SECRET);
 }
@@ -128,7 +128,7 @@ export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: 
   return {
     pool,
     run: async () => {
-      // The deployment is known from the first connection on.
+      // The first connection reads the deployment's id.
       await pool.query("SELECT 1");
       return (await sequencer).run();
     },
@@ -136,8 +136,8 @@ export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: 
 }
 
 /**
- * Ends a pool's only connection at a statement without a message, like a process that is killed. Returns the number of
- * sent statements.
+ * Ends a pool's only connection at a statement, without a message to Postgres, as the kill of a process would. Returns
+ * a function that counts the sent statements.
  */
 export async function dieAt(pool: pg.Pool, statement: number): Promise<() => number> {
   await pool.query("SELECT 1");
@@ -157,7 +157,8 @@ export async function dieAt(pool: pg.Pool, statement: number): Promise<() => num
 }
 
 /**
- * Begins a log with `kept` vouchers, backs it up and logs `lost` more. Returns the function that restores the backup.
+ * Begins a log with the events of `kept` vouchers, backs it up, and logs the events of `lost` more. Returns the
+ * function that restores the backup.
  */
 export async function beginWithBackup(
   servers: TestServers,
@@ -175,7 +176,7 @@ export async function beginWithBackup(
   return restore;
 }
 
-/** Called with each checkpoint that a witness is asked to cosign. The witness waits for both. */
+/** Called with each checkpoint that a witness is asked to cosign. The witness waits for the results. */
 export interface WitnessHooks {
   before?: (note: string) => unknown;
   after?: (note: string) => unknown;

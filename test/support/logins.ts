@@ -32,7 +32,7 @@ export async function makeTestLogins(
       console.log("The role of DATABASE_URL may not create roles: the tests run the service as the owner.");
       return { logins: { api: null, log: null, admin: null }, remove: async () => undefined };
     }
-    // Parallel runs may share the server, and each has its own roles, like deployments.
+    // Test runs at the same time may share a server, so each has its own roles.
     const prefix = `pva_test_${process.pid}`;
     const { roles } = await makeGrantees(pool, null, prefix);
     const logins = {
@@ -79,7 +79,7 @@ async function removeRoles(pool: pg.Pool, names: readonly string[]): Promise<voi
 }
 
 async function withPool<T>(databaseUrl: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
-  // Its server may stop before it has closed a connection that the pool has ended.
+  // A lasting pool, because the server may stop before it has closed a connection that the pool has ended.
   const pool = openLastingPool({ connectionString: databaseUrl, max: 1 });
   return work(pool).finally(() => pool.end());
 }

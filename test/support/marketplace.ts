@@ -8,7 +8,7 @@ import { type Reply, send } from "./client.ts";
 import { issueTestBatch, makePartner, provisioning, type TestPartner } from "./supply.ts";
 import { type IssuerKey, signUser } from "./user-tokens.ts";
 
-// The wing is loaded at its first use, so that tests of the core also run without it.
+// This file loads the marketplace at its first use, so that tests of the core run even without the marketplace.
 
 const ALWAYS = { opensAt: null, closesAt: null };
 /** Both windows, always open. */

@@ -51,9 +51,9 @@ export function exportWhileLocked<T>(
   happen: () => Promise<unknown>,
 ): Promise<T> {
   return besideTransaction(db, async (holder) => {
-    // On a busy machine, an earlier call may not have noticed yet that its wait has ended.
+    // Waits for an earlier call that, on a busy machine, has not noticed yet that its wait has ended.
     await until(async () => (await countWaiting(db)) === 0);
-    // The audit entry comes first, and the look-up of the batch before it also reads vouchers.
+    // First stops the call at its audit entry, because the look-up of the batch before that also reads vouchers.
     await lockEntity(holder, { type: "Batch", id: batchId });
     const response = call();
     await untilWaiting(db, 1);
@@ -77,7 +77,8 @@ async function waitingFor(db: pg.Pool, statement: string): Promise<number> {
 
 /**
  * Makes the next statement that inserts into a table wait, before or after its row triggers, until the test releases it
- * or ends. Unlike a wait for a lock, this one lasts up to the maximum time of a statement. At most one in a test.
+ * or ends. This wait may last as long as a statement may, which is longer than a wait for a lock. Use it at most once
+ * in a test.
  */
 export async function holdNextInsert(db: pg.Pool, when: "BEFORE" | "AFTER", table: string) {
   await db.query(`
@@ -110,10 +111,10 @@ export function waitLongForLocks(pool: pg.Pool): void {
   pool.on("acquire", (client) => void client.query("SET lock_timeout = 0"));
 }
 
-/** The condition that a connection to this database waits for a lock. */
+/** SQL for the condition that a connection to this database waits for a lock. */
 const IS_WAITING = "datname = current_database() AND wait_event_type = 'Lock'";
 
-/** The first word of a connection's name, which is the process's or the one from `openServicePool`. */
+/** The first word of a connection's name, which says what kind of process opened the connection. */
 const ROLE = "split_part(application_name, ' ', 1)";
 type Role = "api" | "worker" | "test";
 

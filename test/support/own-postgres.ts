@@ -73,15 +73,15 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
 }
 
 /**
- * Promotes the standby at an address, once it has replayed its WAL. Waits in short statements, because the replay stops
- * up to 30 seconds for a statement that could still see removed rows. It would stop in the same way for a `pg_promote`
+ * Promotes the standby at an address, once it has replayed its WAL. Asks repeatedly in short statements, because the
+ * replay pauses for up to 30 seconds for a long statement that could still see removed rows, such as a `pg_promote`
  * that waits for the replay.
  */
 export async function promote(url: string): Promise<void> {
   const db = openLastingPool({ connectionString: url, max: 1 });
   const ask = "SELECT CASE WHEN pg_is_in_recovery() THEN NOT pg_promote(wait => false) ELSE true END AS is_primary";
   await untilStarted(async () => {
-    // A conflict with the replay may end any statement.
+    // The replay may end any statement that conflicts with it.
     const answer = await db.query(ask).catch(() => null);
     return answer?.rows[0].is_primary;
   });

@@ -15,7 +15,7 @@ export interface PgBouncer {
 /**
  * Starts PgBouncer in front of all databases of a server, with the settings of Debian's package and further lines of
  * its file.
- * @param logins the users, as addresses of any database.
+ * @param logins addresses of any database, whose users may log in.
  * @param ofDatabases further settings of the databases.
  */
 export async function startPgBouncer(

@@ -4,7 +4,7 @@ export interface Selector {
   matchers: { label: string; operator: string; value: string }[];
 }
 
-/** Keywords in the position of a metric name. */
+/** Keywords that can stand where a metric's name can. */
 const KEYWORDS = "and or unless bool offset by without on ignoring group_left group_right".split(" ");
 
 /**

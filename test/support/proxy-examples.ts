@@ -49,7 +49,7 @@ const API = /127\.0\.0\.1:3000/g;
 /** The name that Caddy would obtain a certificate for. */
 const SITE = /^vouchers\.example\.com \{$/m;
 
-/** The folders of nginx's temporary files. */
+/** The kinds of temporary files of nginx, each of which needs a folder of its own. */
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
 /** The lines that nginx needs around the examples, without the folders of its package. */

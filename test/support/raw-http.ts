@@ -21,13 +21,14 @@ export function exchange(url: string, bytes: string | Buffer, afterSend?: () => 
       socket.write(bytes);
       afterSend?.();
     });
-    // A request without `Connection: close` would wait for the server's limit on idle connections.
+    // Fails for a request without `Connection: close`, because its connection would stay open until the server's idle
+    // limit.
     socket.setTimeout(10_000, () => {
       reject(new Error("the server does not close the connection"));
       socket.destroy();
     });
     socket.on("data", (chunk) => chunks.push(chunk));
-    // The server may close before it has read everything.
+    // The server may close the connection before it has read everything.
     socket.on("error", (error) => (chunks.length > 0 ? resolve(parse(chunks)) : reject(error)));
     socket.on("close", () => resolve(parse(chunks)));
   });

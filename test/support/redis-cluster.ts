@@ -19,10 +19,10 @@ const NODE_TIMEOUT_MS = 2_000;
 
 const SETTINGS = [
   ...["--cluster-enabled", "yes", "--cluster-node-timeout", String(NODE_TIMEOUT_MS)],
-  // One lost part must not stop the others.
+  // The loss of one master must not stop the others.
   ...["--cluster-require-full-coverage", "no"],
   ...["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction"],
-  // The tests' clusters are small, so the first copies start at once.
+  // Starts the replicas' first copies at once, because the tests' clusters are small.
   ...["--repl-diskless-sync-delay", "0"],
 ];
 
@@ -114,7 +114,7 @@ async function moveSlot(slot: number, from: ClusterNode, to: ClusterNode, nodes:
     if (keys.length === 0) break;
     await from.client.call("MIGRATE", "127.0.0.1", String(to.port), "", "0", "5000", "KEYS", ...(keys as string[]));
   }
-  // The new owner comes first, because the old one redirects until it knows.
+  // Tells the new owner of a slot first, because the old owner redirects clients to it once it knows.
   for (const node of [to, from]) await node.client.cluster("SETSLOT", slot, "NODE", to.id);
   const others = nodes.filter((node) => node !== to && node !== from);
   await Promise.all(others.map((node) => node.client.cluster("SETSLOT", slot, "NODE", to.id).catch(() => undefined)));

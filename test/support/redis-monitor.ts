@@ -8,8 +8,8 @@ import { until } from "./until.ts";
 /** Records the commands that Redis, or each master of a cluster, receives. */
 export interface RedisMonitor {
   /**
-   * Counts the commands so far with a key of this prefix, in the database of the URL, because other test files use
-   * other databases.
+   * Counts the commands so far with a key of this prefix in the database of the URL. Other test files use other
+   * databases.
    */
   count(keyPrefix: string): Promise<number>;
   close(): void;

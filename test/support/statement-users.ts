@@ -32,8 +32,8 @@ export function statementsWithout(folders: RegExp | null, ...entries: string[]):
 }
 
 /**
- * Finds every file that the entries import, directly or indirectly. Does not follow the value of a wing, which names
- * its parts for all programs, because a program's parts are entries themselves.
+ * Finds every file that the entries import, directly or indirectly. Does not follow `wing.ts` of a wing, which names
+ * the parts for all programs, because the parts of a program are entries themselves.
  */
 function filesOf(entries: readonly string[], without: RegExp | null): Set<string> {
   const files = new Set<string>();

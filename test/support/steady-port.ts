@@ -17,7 +17,8 @@ let portsTried = 0;
  */
 export async function findSteadyPort(): Promise<number> {
   for (;;) {
-    // Each process starts at another port, because the previous file's child processes may still use their ports.
+    // Each test process begins with another port, because child processes of the previous test file may still use
+    // theirs.
     const port = FIRST_PORT + poolId * PORTS_EACH + ((process.pid * 37 + portsTried++) % PORTS_EACH);
     if (await isFree(port)) return port;
   }

@@ -17,7 +17,7 @@ export interface TcpProxy {
   lose(): number;
   /** Ends all connections and connects new ones to another server. */
   lead(target: string): void;
-  /** Undoes all of these except `lose` and `lead`. Delayed traffic continues. */
+  /** Undoes all of the above except `lose` and `lead`. Delayed traffic continues. */
   mend(): void;
   close(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** Ends only a hopeless wait: several times what any step of a test needs on a slow and busy machine. Milliseconds. */
+/**
+ * The limit of a wait. It is several times what any step of a test needs on a slow and busy machine, so only a hopeless
+ * wait reaches it. Milliseconds.
+ */
 export const PATIENT_MS = 300_000;
 
 /**
@@ -54,7 +57,7 @@ export async function avoidMidnight(): Promise<void> {
 }
 
 const DAY_MS = 86_400_000;
-/** Longer than any test file. Milliseconds. */
+/** Longer than the tests of any file take. Milliseconds. */
 const LONG_MS = 150_000;
 
 /** Time limit for the start of a process, server or connection. Milliseconds. */

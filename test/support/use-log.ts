@@ -22,8 +22,9 @@ import { issueVouchers, makePartner, provisioning, type TestPartner } from "./su
 import { lazily } from "./use-service.ts";
 
 /**
- * Opens a database with a partner for each test of a file, and the files of a log and of the following log. Returns the
- * tests' operations. `of` has the files of the log. Files that a test names are in the directory of the first log.
+ * Opens a database with a partner for each test of a file, and the files of a log and of the log after its retirement.
+ * Returns operations for the tests. Their parameter `of` selects the log. Files that a test names are in the directory
+ * of the first log.
  */
 export function useLog() {
   let opened: { servers: TestServers; partner: TestPartner; files: TlogFiles; next: TlogFiles } | null = null;
@@ -54,9 +55,9 @@ export function useLog() {
     at,
     issue: (count: number) => issueVouchers(db, now().partner, count),
     begin: (acceptAnchor = false) => beginTlog(db, files, acceptAnchor),
-    /** Opens a sequencer with nothing in memory. */
+    /** Opens a sequencer that remembers nothing, like a new process. */
     open: (of: TlogFiles = files, anchors?: string[]) => openSequencer(now().servers, of, anchors),
-    /** Runs one pass of such a sequencer. */
+    /** Runs one pass of a new sequencer. */
     run: (of: TlogFiles = files) => openSequencer(now().servers, of).run(),
     audit: () => onSnapshot(db, auditTlog),
     exportTo: (name: string) => exportTlog(db, at(name)),

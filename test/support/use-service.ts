@@ -16,18 +16,18 @@ import { makeIssuerKey, writeKeysFile } from "./user-tokens.ts";
 
 type Env = Record<string, string>;
 
-/** A list as long as the file wants. The type spares tests a check of each element. */
+/** A list of unknown length. By this type, tests need not check its first elements for undefined. */
 type Some<T> = [T, T, T, ...T[]];
 
 /** The settings of a test file. */
 interface Wanted {
   /** The environment of each API. */
   apis?: Env[];
-  /** The environment of each worker process inside this process. */
+  /** The variables of each worker that runs inside this process. */
   workers?: Env[];
   /** The number of worker contexts that take no jobs from the queue. */
   contexts?: number;
-  /** The environment of all of them. */
+  /** The variables of all these processes. */
   env?: Env;
   /** Whether users can sign in. The APIs then get a file of published keys. */
   users?: boolean;
@@ -90,7 +90,8 @@ function useOpened<T>(open: () => Promise<T>, close: (opened: T) => Promise<unkn
 /**
  * Starts a service before the tests of a file, and closes it after them. The database must then violate no invariant.
  * Returns the objects for tests: servers, processes, a partner with two keys (`till` and `rival`) and another partner
- * (`foreign`). They exist inside tests and hooks only, so the returned object looks them up when a property is read.
+ * (`foreign`). These objects exist only inside tests and hooks, so the returned object looks them up whenever a
+ * property is read.
  */
 export function useService(wanted: Wanted = {}) {
   const { apis = [{}], workers = [{}], contexts = 0 } = wanted;

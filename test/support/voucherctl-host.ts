@@ -14,7 +14,7 @@ async function run({ args, env }: HostedCommand): Promise<Ended> {
   Object.assign(process.env, env);
   const stdout = collect(process.stdout);
   const stderr = collect(process.stderr);
-  // The query string loads this module again, which runs the command. Other modules stay loaded.
+  // A new query string makes Node load the module again, which runs the command. Other modules stay loaded.
   await import(`../../src/cli/main.ts?run=${++runs}`);
   for (const event of ["SIGINT", "SIGTERM", "exit"]) process.removeAllListeners(event);
   process.stdout.removeAllListeners("error");

@@ -22,7 +22,7 @@ export interface ReceivedWebhook {
   sequence: number | undefined;
   body: { type: string; timestamp: string; data: Record<string, unknown> };
   text: string;
-  /** Whether one of the signatures was made with the secret of the path's endpoint. */
+  /** Whether one of the signatures was made with the secret of the endpoint that the path names. */
   isSigned: boolean;
   atMs: number;
   /** The status of the answer, or null without an answer. */

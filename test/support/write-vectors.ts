@@ -91,10 +91,10 @@ const rewrite = (sequence: number, write: (payload: string) => string) =>
   change(sequence, ({ payload }) => ({ payload: write(String(payload)) }));
 /** The seal columns of a Pending event. */
 const PENDING = { sealStatus: "Pending", payload: null, recordHash: null, previousHash: null } as const;
-/** Makes the event of one sequence Pending, and seals later events as if it did not exist. */
+/** Makes the event with this sequence Pending, and seals later events as if it did not exist. */
 const hide = (sequence: number) => (chain: VectorChain) =>
   seal({ ...chain, events: change(sequence, () => PENDING)(chain) });
-/** Makes the last of two events Pending, except for these fields. */
+/** Makes the second of two events Pending, but with values in these fields, which a Pending event must not have. */
 const halfSeal =
   (...fields: ("payload" | "recordHash" | "previousHash")[]) =>
   (chain: VectorChain) =>
@@ -206,7 +206,7 @@ export function renderVectors(): string {
     return { ...one, events: make(good) };
   });
   const text = JSON.stringify({ ...published, chains, broken, hostile: makeHostileVectors(chains) }, null, 2);
-  // Has the format of the formatter for lists of numbers.
+  // Writes lists of numbers on one line, as the project's formatter does.
   return `${text.replace(/\[\s+([\d,\s]+?)\s+\]/g, (_, list: string) => `[${list.replace(/\s+/g, " ")}]`)}\n`;
 }
 

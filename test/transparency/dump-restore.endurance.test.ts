@@ -19,8 +19,8 @@ import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 /**
- * The newest Debian package of Postgres. pg_dump refuses a server that is newer than itself, so this starts the server
- * of the same package.
+ * The newest Debian package of Postgres. pg_dump refuses a server that is newer than itself, so the test starts the
+ * server of the same package.
  */
 const PACKAGES = "/usr/lib/postgresql";
 const bin = findPackage();
@@ -49,7 +49,7 @@ it.skipIf(bin === null)(
       const audited = await restored.voucherctl("log", "audit");
       expect(audited).toMatchObject({ leaves: 45, events: 40, lost: 5, problemCount: 0 });
 
-      // A lost redemption, proved by the partner's receipt.
+      // The partner's receipt proves a lost redemption.
       const [receiptFile, policyFile] = [join(files.directory, "receipt"), join(files.directory, "policy")];
       writeFileSync(receiptFile, receipt);
       writeFileSync(policyFile, (await findPublished(restored.db))?.policy ?? "");

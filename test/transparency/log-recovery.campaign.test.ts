@@ -64,7 +64,8 @@ it("log audit finds an event that was cut off the end of a chain", async () => {
   const verify = () => verifyAllChains({ pool: db });
   expect(await verify()).toMatchObject({ events: 4, broken: [] });
   await tamper(db, `DELETE FROM voucher_events WHERE voucher_id = '${cut.id}' AND sequence = 2`);
-  // Chain verify sees that the voucher counts one more event, but an operator can change that count too.
+  // `chain verify` notices that the voucher's row counts one more event, but the database's owner could change that
+  // count too.
   expect((await verify()).broken).toMatchObject([{ voucherId: cut.id, sequence: 2 }]);
   await tamper(
     db,
@@ -93,7 +94,7 @@ it("a restored database's log signs nothing until its recovery, then continues a
   await expect(recoverFrom("copy")).rejects.toThrow(/has 820 leaves, the copy's checkpoint 800/);
   expect(await run()).toMatchObject({ placed: 0, size: 820, published: 820, refused: null });
   expect(await audit()).toMatchObject({ leaves: 820, events: 320, lost: 500, problemCount: 0 });
-  // The checkpoint from before the restore is still a part of the log.
+  // Checks that the log still continues the checkpoint from before the restore.
   await exportTo("now");
   await monitor("copy");
   expect(await monitor("now", { keep: true })).toMatchObject({ before: 800, size: 820 });
@@ -108,7 +109,7 @@ it("a restored database keeps the leaf of every remaining event", async () => {
   if (!sealedAlone || !sealedTogether || !later) throw new Error("no vouchers");
   for (const voucher of [sealedAlone, sealedTogether]) await claimOne(voucher);
   const restore = await backUp(db);
-  // The events that the restore loses get their positions.
+  // Gives the events that the restore will lose their positions in the log.
   await backfillTlog(provisioning(db), () => undefined);
   for (const { id } of [sealedTogether, sealedAlone]) await sealVoucher({ pool: db }, id);
   await issue(100);
@@ -117,7 +118,7 @@ it("a restored database keeps the leaf of every remaining event", async () => {
   const before = await leavesByEvent();
   await restore();
 
-  // The event was sealed again, in one batch with an event that the copy does not have.
+  // Seals the event again, in one batch with an event that the copy does not have.
   await claimOne(later);
   await sealInOneBatch([sealedTogether.id, later.id]);
   await issue(20);
@@ -145,7 +146,7 @@ it("a restored database keeps the leaf of every remaining event", async () => {
   expect(after.get(`${later.id} 2`)).toBe(447);
   expect(await exportTo("now")).toBe(468);
   await assertInvariants(db);
-  // The log also accepts later events.
+  // Checks that the log accepts later events.
   await issue(3);
   expect(await run()).toMatchObject({ placed: 3, published: 471 });
   await assertInvariants(db);

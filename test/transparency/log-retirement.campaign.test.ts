@@ -187,7 +187,7 @@ it("a restored log without its last leaves is retired only if the loss is accept
   expect(await audit()).toMatchObject({ leaves: 304, events: 303, lost: 0, retirements: 1, problemCount: 0 });
   expect(await leafOf(300)).toBe(sha256("retired/last-checkpoint"));
   expect(readFileSync(at("retired/last-checkpoint"), "utf8")).toMatch(`${ORIGIN}\n800\n`);
-  // A partner with proofs of the lost leaves sees that the next log does not have them.
+  // A partner who has proofs of the lost leaves notices that the next log lacks them.
   await exportTo("next");
   await expect(monitor("next", { retired: ORIGIN })).rejects.toThrow(/has 304 leaves, and had 800/);
 });
@@ -224,7 +224,7 @@ it("a retirement that is killed at any statement had no effect, or the next run 
     await retire({}, pool).catch(() => null);
     hasDied = sent() >= statement;
     await pool.end();
-    // The server notices the lost client when it sends its next response.
+    // The server notices only with its next response that the client is gone, and then releases the lock.
     const locked = "SELECT FROM log_tree FOR UPDATE SKIP LOCKED";
     await untilStarted(async () => (await db.query(locked)).rowCount === 1);
     const origin = (await findTlogTree(db))?.origin;

@@ -75,7 +75,7 @@ it("log audit --url accepts an export, and reports every changed tile, leaf or c
   await expect(served()).rejects.toThrow(/The policy has no log/);
 });
 
-/** The history of a voucher with one event. Each of its pages is the same. */
+/** The history of a voucher with one event, which each page repeats. */
 function serveHistory(of: {
   voucherId: string;
   recordHash: string;

@@ -149,7 +149,7 @@ it("the verifier file in a browser without Ed25519 reports no receipt as verifie
   expect(words).toContain("This browser cannot verify signatures. The receipt is not verified");
   expect(words).toContain("need Chrome or Edge 137, Firefox 129 or Safari 17");
   expect(await page.locator("#receipt-result li.good").count()).toBe(1);
-  // It still detects errors that need no signature check.
+  // Such a browser still detects errors that need no signature check.
   const broken = vectors.broken.find(({ name }) => name === "a bit of the payload was flipped");
   expect((await verify(page, String(broken?.receipt))).look).toBe("bad");
 });

@@ -139,7 +139,7 @@ describe("a tree that was changed in the database", () => {
     const { pool, run } = await begun(5);
     waitLongForLocks(pool);
     await issue(3);
-    // Waiting leaves would make the pass compare the tree again.
+    // Only without waiting leaves, because they would make the pass compare the tree again.
     const { server, ...head } = await tree();
     await integrateBatches(db, await settingsOf(files), [head], server);
     const restore = await backUp(db);
@@ -174,7 +174,7 @@ describe("a tree that was changed in the database", () => {
       besideTransaction(db, async (first) => {
         await first.query("LOCK TABLE log_batches");
         await startPass();
-        // Waits for the pass, and gets the lock when the pass commits.
+        // This lock waits for the pass, and is granted when the pass commits.
         const locked = outside.query("LOCK TABLE log_tree");
         await untilWaiting(db, 2);
         await first.query("COMMIT");
@@ -213,7 +213,7 @@ it.each([
 describe.skipIf(inject("logins").api === null)("a person who connects to the database", () => {
   const NOT_ALLOWED = "42501";
   const REFUSED_BY_TRIGGER = "23001";
-  /** The session has drawn no number of the sequence. */
+  /** SQLSTATE: the session has drawn no number of the sequence. */
   const NOT_DRAWN = "55000";
   let run: ReturnType<typeof open>["run"];
 
@@ -299,7 +299,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     const restore = await backUp(db);
     for (const name of ["served", "lost", "cut", "root", "leaf", "grown"] as const) {
       await change(CHANGES[name]);
-      // Damaged tiles end the pass with an error instead of a refusal.
+      // Turns an error into a report, because damaged tiles end the pass with an error instead of a refusal.
       const report = await run().catch((error: Error) => ({ refused: error.message }));
       expect(report.refused, name).not.toBeNull();
       await restore();

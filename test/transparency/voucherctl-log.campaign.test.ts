@@ -99,7 +99,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
     const recover = await until(async () => {
       const ended = await voucherctl.run(["log", "recover", "--from", at("export")], own.env);
-      // The worker may hold the tree for a moment.
+      // Repeats the command while the worker holds the lock of the tree.
       return ended.stderr.includes("is in use") ? null : ended;
     });
     expect(recover).toMatchObject({

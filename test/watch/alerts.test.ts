@@ -122,7 +122,7 @@ itOnOneRedis(
     for (let looks = 0; looks < 3; looks++) await lookAll(keepers, [FAULT], "away");
     expect(told()).toEqual(["begin"]);
     await lookAll(keepers, [FAULT]);
-    // Postgres has recorded it, so other processes know it too.
+    // Postgres has recorded the message, so other processes know of it too.
     expect(await selectFaults(db)).toMatchObject([{ told: "begin", since: FAULT.since }]);
     const next = await startTwo();
     await lookAll(next, [FAULT]);
@@ -256,8 +256,8 @@ async function open({ status = (): number => 204, allowPrivate = true } = {}) {
 }
 
 /**
- * A proxy, or on a cluster the addresses of its nodes, because tests that interrupt the connection run on one Redis
- * only.
+ * A proxy to the single Redis. On a cluster, only its addresses, because tests that interrupt the connection do not run
+ * there.
  */
 async function openWayToRedis(): ReturnType<typeof openTcpProxy> {
   const url = servers.redisUrl;
@@ -279,7 +279,7 @@ async function look(keeper: FaultKeeper, found: readonly Attention[], how: reado
 const lookAll = (keepers: readonly FaultKeeper[], found: readonly Attention[], how: readonly string[] | "away" = []) =>
   Promise.all(keepers.map((keeper) => look(keeper, found, how)));
 
-/** All keepers check that the faults are gone, and again after the minimum time. */
+/** Lets all keepers find no fault, and again after the time that ends a fault. */
 async function endFault(keepers: readonly FaultKeeper[]): Promise<void> {
   await lookAll(keepers, []);
   await pass("ended_at");

@@ -35,7 +35,7 @@ it("a fault has the same severity in the overview and in Prometheus", () => {
     const own = alerts.filter((alert) => alert.name === name);
     return own.length > 0 && !own.some((alert) => alert.severity === severities[severity]);
   });
-  // A redeem that waits for two seconds is urgent. Jobs of other queues that wait for a minute are not.
+  // Redeems that wait for two seconds are an urgent fault. In other queues, jobs that wait for a minute are not.
   expect(different.map(({ name }) => name)).toEqual(["VouchersQueueBacklog"]);
 });
 
@@ -113,7 +113,7 @@ const HEALTHY: Facts = {
   limitedKeys: [],
   tokenReports: [],
 };
-/** The changes when nothing is redeemed. */
+/** The facts that change when nothing is redeemed. */
 const OUTAGE: Partial<Facts> = { canary: SILENT, processes: [process()] };
 
 const find = (name: string, changes: Partial<Facts>) =>

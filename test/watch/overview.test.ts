@@ -135,7 +135,7 @@ describe("the overview", () => {
       return found.length > 0 ? found : null;
     });
     expect(key).toMatchObject({ label: "Till 3", organization: rows[0].organization });
-    // All pages of a short time show the same figures.
+    // For a short time, all pages show the same figures.
     const named = `<bdi>Till 3</bdi><br><code>${key?.keyId}</code>`;
     await until(async () => (await open(`?organization=${partner.organizationId}`)).text.includes(named));
   });
@@ -289,7 +289,7 @@ describe("the counts", () => {
       await client.query(insert, [id]);
       const insertedBy = await closeRedemptions(db);
       await countPast();
-      // The counts end before this time, which may be in the same millisecond as the insert.
+      // The counted time ends before this moment, which may be in the same millisecond as the insert.
       expect((await countedUntil()) <= insertedBy).toBe(true);
     } finally {
       await client.query("ROLLBACK");
@@ -399,11 +399,11 @@ it("the list of faults has each organization's ending batches, even if another o
   await add(new Date(Date.now() + 3_600_000));
   expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
   expect((await read()).stock).toHaveLength(STOCK.batchesMax);
-  // They also do not hide a batch that only sells.
+  // These batches also do not hide a batch that needs no attention but sells.
   const { batchId: sells } = await offerBatch(db, await makePartner(db), 5, { validUntil: far });
   await db.query("INSERT INTO acquired_counts (at, acquired, batch_id) VALUES (now(), 1, $1)", [sells]);
   expect((await read()).stock.map(({ batchId }) => batchId)).toContain(sells);
-  // Batches that need no attention leave room for batches that need it, and for batches that sell.
+  // Batches that need attention come first, then batches that sell, even if many others expire earlier.
   const first = (batchesMax: number) => readStock(db, { organizationId: null, ...STOCK, batchesMax });
   const soon = Date.now() + STOCK.soonDays * 86_400_000;
   const isUrgent = ({ left, endsAt }: Stock) => left === 0 || endsAt.getTime() <= soon;

@@ -151,7 +151,7 @@ const HEALTHY: Series = {
   'voucher_chains_broken{job="api"}': "0x240",
   'voucher_database_clock_ahead_seconds{job="api"}': "0x240",
   'voucher_postgres_pool_waiting_calls{job="api",instance="a:9464"}': "0x240",
-  // One single stall, as when the host pauses.
+  // No alert: a single stall, as when the host pauses.
   'voucher_event_loop_stall_seconds{job="api",instance="a:9464"}': "0.004x60 1.5 0.004x179",
   'voucher_event_loop_stall_seconds{job="worker",instance="w:9464"}': "0.03x240",
 };
@@ -187,7 +187,7 @@ const FAULTS: [alerts: string[], series: Series][] = [
       ["0/2", "1/2"].map((shard) => [`voucher_canary_silent_seconds{job="api",shard="${shard}"}`, "4x40 15+15x200"]),
     ),
   ],
-  // Another process still gets answers in the shard.
+  // No alert: another process still gets answers in the shard.
   [[], { 'voucher_canary_silent_seconds{job="api",instance="b:9464",shard="1/2"}': "4x40 15+15x200" }],
   [["VouchersShardAway"], { 'voucher_canary_silent_seconds{job="api",shard="1/2"}': "4x40 15+15x200" }],
   [["VouchersSignInsFail"], { 'voucher_sign_ins_failed_total{job="api"}': "0x40 0+1x200" }],

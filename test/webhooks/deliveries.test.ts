@@ -44,8 +44,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   answer = () => 204;
-  // The worker tries few failing endpoints at a time, so the failing endpoints of earlier tests would delay this
-  // test's.
+  // Removes the deliveries of earlier tests, because the worker tries only a few failing endpoints at a time.
   await servers.db.query("DELETE FROM webhook_deliveries");
   partner = await makePartner(servers.db);
 });
@@ -236,7 +235,7 @@ it("a run sends an event that becomes due right after a read found nothing due",
   const submit = async (attempt: Attempt) => {
     await read.promise;
     const state = await webhooks.attempts.submit(attempt);
-    // This is after the run has noticed the end of the attempt.
+    // Runs after the run of deliveries has noticed the end of the attempt.
     setImmediate(recorded.resolve);
     return state;
   };
@@ -373,7 +372,7 @@ it("an endpoint is disabled after 410 at once, or after five days of failures", 
 });
 
 it("a run sends at most four requests at once to an endpoint, and one to a failing endpoint", async () => {
-  // Longer than the test may take.
+  // The limits are longer than the test may take, so that no request ends by itself.
   const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
   const requests = new FairSlots(REQUESTS_MAX);
   const ctx = { ...openDeliveries(), webhookSender, requests, failing: new FairSlots(FAILING_MAX) };
@@ -385,10 +384,10 @@ it("a run sends at most four requests at once to an endpoint, and one to a faili
   let ended = 0;
   const start = (ids: readonly string[]) => ids.map((id) => deliverToTarget(ctx, id).finally(() => ended++));
   const runs = start(failing);
-  // Half of the 32 places for failing endpoints.
+  // One organization gets half of the 32 places for failing endpoints.
   await until(() => ended === 4 && requests.used === 16);
   runs.push(...start(slow));
-  // Half of the 48 remaining places.
+  // One organization gets half of the 48 remaining places.
   await until(() => requests.used === 16 + 24 && requests.waiting > 0);
   expect(await deliverToTarget(ctx, prompt)).toMatchObject({ delivered: 6 });
   // Every request that may begin has arrived.
@@ -411,7 +410,7 @@ it("a target's first read has its own turn, and further reads share the organiza
     },
   };
   const targets = await addTargetsWithDue(2, 6);
-  // The last requests begin late, and read again.
+  // Answers so slowly that the last requests begin late and must read their endpoint again.
   answer = () => sleep(READ_AGE_MAX_MS + 50, 204);
   for (const id of targets) {
     expect(await deliverToTarget({ ...openDeliveries(), webhookReads }, id)).toMatchObject({ delivered: 6 });

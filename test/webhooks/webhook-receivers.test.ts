@@ -23,7 +23,7 @@ import { until, untilStarted } from "../support/until.ts";
 const RECEIVERS = ["webhook-receiver.mjs", "webhook_receiver.py", "webhook-receiver.php", "verify-webhook.sh"];
 const [SHOWN] = readSnippets("docs/webhooks.md").filter(({ code }) => code.startsWith("POST /hooks"));
 
-/** The test vector of the page. */
+/** The secret of the test vector in docs/webhooks.md. */
 const SECRET = "whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=";
 const NOW = 1_800_000_000;
 const VECTOR = {
@@ -50,7 +50,7 @@ beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "voucher-webhooks-"));
   for (const name of RECEIVERS) copyFileSync(join("docs", name), join(directory, name));
   symlinkSync(resolve("node_modules"), join(directory, "node_modules"));
-  // Each program uses the vector's time as the current time.
+  // Makes each program take the time of the test vector for the current time.
   mkdirSync(join(directory, "clock"));
   writeFileSync(join(directory, "clock", "clock.mjs"), `Date.now = () => ${NOW * 1000};\n${NO_SPACE_MJS}`);
   writeFileSync(
@@ -272,7 +272,7 @@ function inFolder(env: Record<string, string>) {
   return { cwd: directory, env: { ...own, ...env } };
 }
 
-/** While this file exists, a receiver that only prints an event cannot do so. */
+/** While this file exists, the receivers that only print an event cannot print, as on a full disk. */
 const NO_SPACE = "no-space";
 const NO_SPACE_MJS = `import { existsSync } from "node:fs";
 const print = console.log;

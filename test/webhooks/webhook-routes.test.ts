@@ -176,7 +176,7 @@ it("a wrong request is refused with a message that names the field", async () =>
 });
 
 it("30 simultaneous requests create 20 endpoints, and a deletion allows one more", async () => {
-  // On a busy machine, a request for the place of a deleted endpoint can wait too long, and is then repeated.
+  // Repeats the request, because on a busy machine it may wait too long for the place of a deleted endpoint.
   const createAtLast = () => untilDecided(() => call("POST", "", { url: URL_OK }));
   const answers = await Promise.all(Array.from({ length: 30 }, createAtLast));
   const statuses = Map.groupBy(answers, ({ status }) => status);

@@ -8,7 +8,7 @@ import { untilWaiting, whileLocked } from "../../../test/support/outside-transac
 import { useService } from "../../../test/support/use-service.ts";
 import { OutcomeUnknown, type Settings, VoucherRefused, voucherClient } from "../src/index.ts";
 
-// Proofs to a client that a voucher was redeemed, or that it was not.
+// How a client learns for certain that a voucher was redeemed, or that it was not.
 
 const { api, db, issue, keys } = useService({ env: { WORKER_QUEUES: "redeem" } });
 
@@ -56,7 +56,7 @@ it("after a call without a response, redeemOnce throws only refusals of the rede
     const atRedeem = client({ fetch: (url, options) => redeemThen(url, options, async () => answer()) });
     await expect(atRedeem.redeemOnce({ code, externalRef }), name).rejects.toBeInstanceOf(OutcomeUnknown);
   }
-  // The look-up no longer finds the voucher, for example by an old ticket. The redeem still finds the redemption.
+  // Looking up an old ticket may no longer find the voucher, but the redeem still finds the redemption.
   const forgotten: typeof fetch = async (url, options) =>
     String(url).endsWith("/redeem") ? fetch(url, options) : refusal(404, "voucher_not_found");
   for (const settings of [{}, { fetch: forgotten }]) {

@@ -165,7 +165,7 @@ it("a call gives up after one minute, and an attempt after fifteen seconds", asy
   expect(new Set(limits.mock.calls.flat())).toEqual(new Set([15_000]));
 });
 
-/** The waits between attempts that each get the given response. `random` replaces the random number. */
+/** The waits between attempts, if the attempts get these responses in turn. `random` replaces the random number. */
 async function waitsOf(answers: (Response | Error)[], random: number): Promise<number[]> {
   vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
   vi.spyOn(Math, "random").mockReturnValue(random);

@@ -268,7 +268,7 @@ function withPayload(event: Event, payload: string): Event {
   return { ...event, payload, recordHash: createHash("sha256").update(payload).digest("hex") };
 }
 
-/** The signed headers of a request that was sent at this time. Seconds since 1970. */
+/** The signed headers of a request that was sent at this time, in seconds since 1970. */
 function sign(time: number | string) {
   const key = Buffer.from(SECRET.slice("whsec_".length), "base64");
   const signature = createHmac("sha256", key).update(`evt_1.${time}.${BODY}`).digest("base64");

@@ -11,7 +11,7 @@ import { makeServiceCall } from "../src/service.ts";
 
 const SAMPLE = readFileSync("docs/sandbox-issuer.mjs", "utf8");
 
-/** The place in the sample where its step runs. */
+/** The line of the sample client that runs a step. */
 const RUNS = "await steps[step]()";
 
 const { api, db } = useService({ workers: [], env: { ISSUER_API: "true" } });

@@ -296,7 +296,7 @@ async function checkClient(
   return { ...ended, passed, checks, wrong: Object.fromEntries(wrong) };
 }
 
-/** Returns the sample client with some text replaced. Each text to replace must occur in it. */
+/** Returns the sample client with texts replaced. Fails if the client does not contain one of them. */
 function sampleWith(...changes: [from: string, to: string][]): string {
   return changes.reduce((text, [from, to]) => {
     expect(text).toContain(from);

@@ -50,7 +50,7 @@ it.each([
 
 const pidOf = (name: string) => Number(readFileSync(join(directory, name), "utf8"));
 
-/** Whether the process with a written id runs. */
+/** Whether the process whose id is in this file runs. */
 function isAlive(name: string): boolean {
   if (!existsSync(join(directory, name)) || pidOf(name) === 0) return false;
   try {

@@ -26,7 +26,7 @@ const log = await makeSigner("log", "log.example", seed(1));
 const [w1, w2, w3] = await Promise.all([2, 3, 4].map((byte) => makeSigner("witness", `w${byte}.example`, seed(byte))));
 const head = { size: 3, root: seed(9) };
 
-/** The note of Go's package golang.org/x/mod/sumdb/note. */
+/** The example note in the documentation of Go's package golang.org/x/mod/sumdb/note. */
 const KNOWN_KEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
 const KNOWN_NOTE = `If you think cryptography is the answer to your problem,
 then you don't know what your problem is.

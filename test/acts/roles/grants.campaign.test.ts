@@ -28,8 +28,8 @@ const OF_OWNER = new Set([
 ]);
 const NAMES = ["marketplace", "transparency", "webhooks"];
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Does not include the worker of the log, which runs as pva_log. Does not include acts, because the issuer API and
-  // forms run them as pva_admin.
+  // Not the statements of the log's worker, which runs as pva_log, and not those of acts, which the issuer API and
+  // forms run as pva_admin.
   pva_api: statementsWithout(
     /\/console\/(actions\/|webhook-forms)|\/issuer\/|\/src\/acts\/(?!db|roles)[a-z]+\/|\/(webhooks|marketplace)\/acts/,
     "src/main.ts",
@@ -207,7 +207,7 @@ describe.each(ROLES)("the role %s", (role) => {
     "COPY vouchers TO PROGRAM 'true'",
   ])("a role cannot run: %s", async (statement) => {
     await inRolledBack(async () => {
-      // A GRANT has no effect and only warns if its role has the right but not the grant option.
+      // If the role that runs a GRANT has the right without the grant option, the GRANT only warns and has no effect.
       const ignored = statement.startsWith("GRANT") && role !== "pva_log";
       expect(await tryAs(role, () => owner.query(statement))).toBe(ignored ? null : NOT_ALLOWED);
       const { rows } = await owner.query("SELECT has_table_privilege('public', 'vouchers', 'SELECT') AS public");
@@ -301,14 +301,14 @@ describe("pva_api", () => {
   });
 });
 
-/** Statements that run only with a wing. */
+/** Statements that run only if the service has a wing, such as the marketplace. */
 const WINGS = /^src\/(marketplace|transparency|webhooks)\//;
 const OF_WINGS = new Set(
   findStatementFiles()
     .filter((file) => WINGS.test(file))
     .flatMap((file) => statementsIn(file).map(([name]) => name)),
 )
-  // Audit entries contain the states of all entities, and only acts of these wings lock an endpoint or a contract.
+  // Only acts of these wings lock an endpoint or a contract, or read its state for an audit entry.
   .add("state_of_webhook_endpoint")
   .add("state_of_contract");
 
@@ -346,7 +346,10 @@ interface Work {
   run: () => Promise<unknown>;
 }
 
-/** Runs the work of functions and triggers for pva_api, because EXPLAIN does not run it. */
+/**
+ * Statements of functions and triggers that pva_api needs rights for. EXPLAIN of the calling statements does not reach
+ * them.
+ */
 const IN_FUNCTIONS: Work[] = [
   "SELECT move_event_feed(clock_timestamp())",
   `EXPLAIN INSERT INTO key_days AS d (key_id, day, redemptions, amount_usd) VALUES ('', '2027-01-01', 1, 1)

@@ -202,7 +202,7 @@ function run(verb: string[], env: Record<string, string> = {}, database = "vouch
 /** The sentences of `voucherctl db check` about rights. */
 async function checkRights(database?: string): Promise<string[]> {
   const { exitCode, stdout } = await run(["check"], {}, database);
-  // This server has no standby, which is another risk.
+  // The command exits with 1 in any case, because the server has no standby, which is another risk.
   expect(exitCode).toBe(EXIT.refused);
   const { risks } = JSON.parse(stdout) as { risks: { code: string; message: string }[] };
   return risks.filter(({ code }) => code.startsWith("rights_of_")).map(({ message }) => message);

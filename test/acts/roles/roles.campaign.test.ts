@@ -29,7 +29,7 @@ afterAll(async () => {
   await postgres.close();
 });
 
-// These tests run in order: each begins with the state that the previous one left.
+// These tests run in order, because each begins with the state that the previous one left.
 it("voucherctl db roles without the right to create roles fails and changes nothing", async () => {
   await expectRefusal(/permission denied to create role/, EXIT.config);
   expect(await readRights()).toEqual([]);

@@ -156,7 +156,7 @@ function makeWork() {
   };
 }
 
-/** A few turns of the event loop complete everything that does not wait for the test. */
+/** Lets everything finish that does not wait for the test, which takes a few turns of the event loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

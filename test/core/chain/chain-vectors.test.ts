@@ -51,7 +51,7 @@ it.each(chains)("both verifiers accept the valid chain of the vectors: $name", (
   expect(verifyOwn(chain)).toBeNull();
 });
 
-/** The words of the service's verifier and of the independent one for each finding. */
+/** The messages of the service's verifier and of the independent verifier for each kind of fault. */
 const OWN_WORDS: Record<ChainFault, RegExp> = {
   sequence: /^event \d+ is missing$/,
   sealStatus: /^(sealed after a pending event|pending, although)/,

@@ -19,7 +19,7 @@ const appendPending = (voucherId: string, count: number) => appendPendingEvents(
 
 it("the events of a voucher cost two statements: one for the voucher, one for the page", async () => {
   const { code, id } = await issue();
-  // This call makes the process read its constants, which it does once.
+  // A process reads the deployment's constants once. This call makes it do so before the count.
   await publicly(id);
   const asked = vi.spyOn(api.ctx.pool, "query");
   try {

@@ -60,7 +60,7 @@ it("the feed does not skip an event that commits after a later one", async () =>
     await appendEvent(outside, slow?.id ?? "", "voucher.instance.extended");
     const redeemed = await till.redeem({ code: quick?.code ?? "", externalRef: "quick" });
     expect(redeemed.status).toBe(200);
-    // Both processes have read the feed since then.
+    // Reads until both processes have read the feed again.
     for (let turn = 0; turn < 3; turn++) {
       for (const each of tills) {
         const { body } = await each.feed({ after: cursor });
@@ -251,7 +251,7 @@ async function untilListed(client: PartnerClient, after: string, id: string, cou
   });
 }
 
-/** Waits until no transaction bounds the feed. */
+/** Waits until the feed ends at its last event, because no transaction that could add an earlier one is open. */
 async function untilQuiet(): Promise<void> {
   const { rows } = await servers.db.query("SELECT last_value FROM log_batch_ids");
   await until(async () => {

@@ -98,7 +98,7 @@ it("every process refuses a revoked API key and its old secret within a second",
   }
   for (const secret of [made.key, rotated.key])
     expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
-  // A revoked key has no rotated secret.
+  // A revoked key cannot get a new secret.
   await expect(rotateKey.run(provisioning(servers.db), made.id, { grace: 0 })).rejects.toMatchObject({
     code: "not_found",
   });
@@ -205,7 +205,7 @@ function call(
   });
 }
 
-/** A refusal without any information about the voucher. HEAD responses have no body to check. */
+/** Expects a refusal that contains nothing about the voucher. HEAD responses have no body to check. */
 function expectRefused({ status, body }: Reply, expected: { status: number; code: string }): void {
   expect(status).toBe(expected.status);
   if (body === null) return;

@@ -154,7 +154,7 @@ describe("the cache of keys", () => {
     const { id, key } = await newKey();
     const hash = hashSecret(key);
     expect(await keys.authenticate(key)).not.toBeNull();
-    // Repeats until the flood coincides with a new look-up of the valid key.
+    // Repeats until the process looks the valid key up again during the flood.
     await until(async () => {
       queries.splice(0);
       const flood = Promise.allSettled(Array.from({ length: 9_000 }, () => keys.authenticate(madeUpKey())));
@@ -200,7 +200,7 @@ async function countWrites(keyId: string): Promise<number> {
 /** Uses are recorded in order, so the uses of earlier calls have been recorded or skipped by then. */
 async function untilLaterUseIsRecorded({ url }: TestApi): Promise<void> {
   const { id, key } = await newKey();
-  // A failed write on a busy machine causes a pause of a minute, in which uses are skipped.
+  // If a write fails, as on a busy machine, the process records no uses for a minute.
   await until(async () => {
     await partnerClient(url, key).lookUp(CODE);
     return findLastUse(id);
@@ -220,7 +220,7 @@ async function findKey(keyId: string) {
   return (await selectKeys(servers.db, partner.organizationId)).find((key) => key.id === keyId);
 }
 
-/** Sets the last use of a key to the given number of seconds ago. */
+/** Sets the time of a key's last use to this many seconds ago. */
 async function backdateUse(keyId: string, seconds: number): Promise<void> {
   await servers.db.query(
     `INSERT INTO api_key_uses (key_id, last_used_at) VALUES ($1, clock_timestamp() - make_interval(secs => $2::int))

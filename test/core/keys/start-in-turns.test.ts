@@ -17,7 +17,7 @@ it("a partner's request starts in the same event loop turn, however many users a
   send("partner", { "x-api-key": "known" });
   send("operator", { authorization: "Basic b3BzOg==" });
   await Promise.resolve();
-  // Users get half of the starts, and invented keys get half of the rest.
+  // Users get half of the starts, and unknown keys get half of the rest.
   const starts = Object.entries(Object.groupBy(started, (name) => name)).map(([name, all]) => [name, all?.length]);
   expect(starts).toEqual([
     ["user", 128],
@@ -25,7 +25,7 @@ it("a partner's request starts in the same event loop turn, however many users a
     ["partner", 1],
     ["operator", 1],
   ]);
-  // A request that has waited still has its arrival time.
+  // Each request that waited for its start keeps the time of its arrival.
   expect(waited).toHaveLength(98);
   await nextTurn();
   await nextTurn();

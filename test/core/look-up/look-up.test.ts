@@ -118,7 +118,7 @@ it("a look-up by a live or ended ticket gives the same response as by the code",
 });
 
 it("a look-up shows Expired from validUntil on, although no row changes", async () => {
-  // On a busy machine, the first answer may come after the end. Then the test uses another voucher.
+  // On a busy machine, the first answer may come after the voucher has expired. Then the test uses another voucher.
   const { validUntil, code, before, first } = await until(async () => {
     const validUntil = new Date(Date.now() + 2_500);
     const { code } = await service.issue({ validUntil });
@@ -150,7 +150,8 @@ it("a look-up shows a reservation's ticket only to its holder, and its token to 
 });
 
 it("a look-up shows no reservation after its end, even if the row's state is still Live", async () => {
-  // On a busy machine, the first answer may come after the end. Then the test uses another reservation.
+  // On a busy machine, the first answer may come after the reservation has ended. Then the test uses another
+  // reservation.
   const { code, ticket, first } = await until(async () => {
     const { code } = await service.issue();
     const { ticket, expiresAt } = (await partnerClient(hasty.url, service.keys.till.key).reserve(code)).body;
@@ -164,7 +165,7 @@ it("a look-up shows no reservation after its end, even if the row's state is sti
   expect(rows[0].state).toBe("Live");
 });
 
-/** Everything that distinguishes two answers for a caller, except the request id and the time. */
+/** Everything in an answer that a caller can see, except the request id and the time. */
 function visible({ status, body, headers }: Reply) {
   const { requestId, ...rest } = body;
   expect(headers.get("x-request-id")).toBe(requestId);

@@ -241,7 +241,7 @@ it("a process reports its connections in use and its calls that wait for one", a
   while (clients.length < pool.options.max) clients.push(await pool.connect());
   let late: Promise<void> | undefined;
   const report = await until(async () => {
-    // This call waits two seconds, and a busy machine may report it later.
+    // This call waits for two seconds until it fails. A busy machine may report the failure later.
     late = pool.connect().then(
       (client) => client.release(),
       () => undefined,
@@ -292,7 +292,7 @@ it("metric labels contain no code, ticket, token, key, reference or id", async (
   }
 });
 
-// The last test, because it closes the worker.
+// This test must be the last one, because it closes the worker.
 it("the backlog of an API counts the jobs of every queue and reports the age of the oldest", async () => {
   await worker.close();
   const waiting = (queue: string) => ({ queue, state: "waiting" });

@@ -90,7 +90,7 @@ describe("the wait of a redeem", () => {
     const [first] = vouchers;
     for (const [index, { code }] of vouchers.entries())
       expect((await till.redeem({ code, externalRef: `wait-${index}` })).status).toBe(200);
-    // One read answers these calls, without a job.
+    // The API answers these calls from its first read, without a job.
     expect((await till.redeem({ code: first?.code, externalRef: "wait-0" })).body.alreadyConfirmed).toBe(true);
     expect((await till.redeem({ code: first?.code, externalRef: "wait-again" })).body.code).toBe("voucher_used");
     expect(await waits("count")).toEqual([5, 5, 5]);
@@ -147,7 +147,7 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
   await untilRefused("contradiction");
   await restore();
   await tamper(servers.db, "DELETE FROM log_bundles");
-  // A pass may have succeeded since the restore. Only a pass with new leaves reads the bundles again.
+  // The gauge may already be clear. New leaves make the next pass read the bundles again.
   await issueVouchers(servers.db, partner, 1);
   await untilRefused("failed");
   await restore();

@@ -13,7 +13,9 @@ import { useService } from "../../support/use-service.ts";
  * compiled yet. Milliseconds of CPU time.
  */
 const TURN_MAX_MS = 40;
-/** On a slow core, a turn may take this many times as long as a piece of work that usually takes 3 to 4 ms. */
+/**
+ * On a slow core, the limit is instead this many times the duration of a piece of work, which usually takes 3 to 4 ms.
+ */
 const TURN_MAX_PIECES = 10;
 const PIECE = Array.from({ length: 20_000 }, (_, n) => n * n).join();
 const RUNS_MAX = 8;

@@ -34,7 +34,7 @@ it("GET /healthz answers 200 while the process runs", async () => {
   }
 });
 
-/** The answer to a probe when the process is ready. On a busy machine, a server may be too late for some probes. */
+/** The answer to a probe when the process is ready. On a busy machine, a server may answer some probes too late. */
 async function isReady(): Promise<Reply | null> {
   const reply = await send("GET", `${api.url}/readyz`);
   return reply.status === 200 ? reply : null;
@@ -116,7 +116,7 @@ it("concurrent probes of /readyz share one check of the servers, whatever its du
     looked.mockRestore();
     return { checks, statuses };
   };
-  // A busy machine may need several half seconds for all of them.
+  // The probes share a result for half a second, and a busy machine may need several such periods for all of them.
   await expectFairRound(5, measure, ({ checks, statuses }) => checks < 20 && String(statuses) === "200");
 });
 
@@ -133,7 +133,7 @@ it("a probe's result is not reused once its connection to Postgres is lost, as b
   looked.mockRestore();
 });
 
-/** Makes writes of marks fail, like all writes then. */
+/** Makes Postgres refuse new marks, as it does when it refuses all writes. */
 async function refuseMarks(errcode: string, words: string, db: Pick<typeof servers.db, "query"> = servers.db) {
   await db.query(`
     CREATE FUNCTION refuse_marks() RETURNS trigger LANGUAGE plpgsql AS
@@ -163,7 +163,7 @@ it("GET /readyz answers 503 when Postgres becomes read-only for open sessions", 
     owner.query(
       `ALTER DATABASE ${new URL(servers.ownerUrl).pathname.slice(1)} SET default_transaction_read_only = ${value}`,
     );
-  // New sessions are read-only, and a write of an old one fails as if it were.
+  // New sessions are read-only. Writes in old sessions fail with the same error.
   await set("on");
   const end = await refuseMarks("25006", "cannot execute INSERT in a read-only transaction", owner);
   try {
@@ -189,7 +189,7 @@ it.each([
     "a right",
     "ALTER TABLE vouchers RENAME TO away; CREATE VIEW vouchers AS SELECT FROM away",
     "DROP VIEW vouchers; ALTER TABLE away RENAME TO vouchers",
-    // The owner of the view may read it, because it has no columns.
+    // If the tests connect as the owner, no right is missing, but the view has no columns.
     /lacks a right: permission denied for view vouchers\. Run as the owner: voucherctl db roles|does not exist/,
   ],
 ])("every call is 503 while the database lacks %s, and the log says what is missing", async (_, lose, mend, words) => {

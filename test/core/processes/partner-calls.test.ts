@@ -14,7 +14,7 @@ import { useService } from "../../support/use-service.ts";
 const { api, servers, db, partner, stranger, keys, issue } = useService({ env: { OPS_TOKEN } });
 
 const headers = basic(OPS_TOKEN);
-/** The form in which a caller's own request id is stored. */
+/** The form in which the service stores a request id that the caller chose. */
 const keptForm = (requestId: string) => String(keptRequestId(api.ctx.tokenSecrets, requestId));
 const search = (words: string) => browse(`${api.url}/ops/vouchers`, { headers, form: { words } });
 
@@ -106,7 +106,7 @@ it("a request id that the caller chose is marked on the page of calls and in the
   const path = "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC";
   const given = await browse(api.url + path, { headers: { "x-api-key": key } });
   const own = given.headers.get("x-request-id") ?? "";
-  // A copied id from another partner that wants to be mistaken for this call, and an id that is refused.
+  // Another partner sends the id of this call as its own, and this partner sends an id that is too long.
   await call("GET", path, keys.foreign.key, own);
   await call("GET", path, key, "x".repeat(10_000));
   await until(async () => rowsOf((await pageOf(organizationId)).text).length === 2);
@@ -115,7 +115,7 @@ it("a request id that the caller chose is marked on the page of calls and in the
   for (const row of rows) expect(row).toMatch(/ [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   const logged = lines.map(({ requestId }) => requestId);
   expect(logged.filter((id) => id === own || id === keptForm(own))).toEqual([own, keptForm(own)]);
-  // Neither partner can be mistaken for the other.
+  // The search finds both partners' calls, each under its own id.
   await until(async () => (await search(own)).status === 200);
   const { text } = await search(own);
   for (const id of [organizationId, stranger.organizationId]) {

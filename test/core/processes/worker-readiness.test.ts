@@ -50,9 +50,9 @@ interface Probed {
   shards?: number[];
   /** The shards whose servers are unreachable. */
   away?: number[];
-  /** The message with which Redis refuses writes. */
+  /** The message with which Redis refuses writes, if it does. */
   refuses?: string;
-  /** The problem that the readiness check has found. */
+  /** The problem that the readiness check has found before the probe, if any. */
   problem?: string;
 }
 

@@ -110,10 +110,10 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   expect(canary.read().silentMs).toBe(SILENT_MS);
   isMended = true;
   const asked = added.length;
-  // The silence shows an answer, or else the next canary, which follows a second later.
+  // If the canary was answered, the silence ends. Otherwise the next canary follows a second later.
   await until(() => added.length > asked + 1 || canary.read().silentMs !== SILENT_MS);
   expect(canary.read().silentMs).toBe(silentMs);
-  // A worker of release 0.1.0 fails the job, which operators need not see.
+  // In a worker of release 0.1.0 the job fails. Operators need not see such a failed job.
   expect(added).toContainEqual({ removeOnFail: true });
 });
 

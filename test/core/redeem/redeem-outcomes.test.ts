@@ -134,7 +134,7 @@ const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>]
   ],
 ];
 
-/** Refusals that prove nothing about an earlier attempt. */
+/** Refusals that do not end an earlier attempt of the reference. */
 const OPEN: typeof REFUSED = [
   [
     "503 overloaded",
@@ -180,7 +180,7 @@ it.each(
   const endsBefore = await ends();
   const { status, body } = await redeem(externalRef.normalize());
   expect(`${status} ${body.code}`).toBe(answer);
-  // The form of an earlier release also causes no write if the read comes first.
+  // The reference in the form that an earlier release stored causes no write either.
   if (answer.startsWith("429")) expect((await redeem(externalRef)).status).toBe(429);
   expect(await ends()).toEqual(endsBefore);
   expect(await runRedeemJob(worker, newAttempt(id), before)).toMatchObject({ kind: "redeemed" });
@@ -228,7 +228,7 @@ it("a redeem that a paused process reads late answers redeem_unknown and adds no
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
   const lines = [...head, `Content-Length: ${body.length}`, "Connection: close", "", body];
-  // The pause begins before the server can read, and is slightly longer than the minimum.
+  // The process stops before it can read the request, for slightly longer than the pause that it must notice.
   const answer = await exchange(api.url, lines.join("\r\n"), () => blockProcess(2_400));
   expect(answer.status).toBe(503);
   expect(JSON.parse(answer.text)).toMatchObject({ code: "redeem_unknown" });
@@ -330,7 +330,7 @@ it("a redeem after the expiry answers redeem_unknown until an earlier attempt ha
     const redeemInTime = async (outside: pg.PoolClient) => {
       await outside.query("LOCK TABLE redemptions IN SHARE MODE");
       const earlier = client.redeem(order);
-      // The batch gives up after 250 ms. After that, the redeem waits in its own transaction, which has made its
+      // The commit batch gives up after 250 ms. From then on, the redeem waits in its own transaction, after its
       // decision.
       if (!(await untilOr(earlier, async () => (await longestWaitMs(servers.db)) > 400))) return null;
       await untilPast(servers.db, validUntil);
@@ -338,7 +338,7 @@ it("a redeem after the expiry answers redeem_unknown until an earlier attempt ha
       await outside.query("COMMIT");
       return { validUntil, voucher, order, first: await earlier, second: later };
     };
-    // A redeem waits five seconds for a lock.
+    // Then the transaction has ended before the redeem gives up its wait of five seconds for the lock.
     return inTime(5_000, () => besideTransaction(servers.db, redeemInTime));
   };
   try {

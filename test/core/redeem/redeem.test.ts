@@ -107,8 +107,8 @@ it("redeem answers a confirmed reference with its first result to every key of t
 });
 
 /**
- * A refusal: the caller, the request and the answer. The calls of the reference cause the others, and the unit test of
- * decideRedeem tries every order.
+ * Each refusal: the case, the code, and the caller with the request. reference-calls.test.ts causes the other refusals,
+ * and the unit test of decideRedeem tries every combination.
  */
 const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, unknown>]>][] = [
   ["another key's reservation, by code", "voucher_reserved", async () => [till, { code: (await hold()).code }]],
@@ -165,7 +165,7 @@ it("redeem puts no token and no code into the queue", async () => {
   const all = jobs.join("\n");
   expect(all).not.toContain(token);
   expect(all).not.toContain(code);
-  // A job's id begins with its voucher's.
+  // A job's id begins with the id of its voucher.
   expect(all).toContain(`${prefix}:redeem:${id}`);
 });
 
@@ -232,7 +232,7 @@ async function hold(options: { released?: true; overdue?: true } = {}) {
   const holder = options.overdue ? partnerClient(service.apis[1].url, keys.rival.key) : shop;
   const { ticket, token } = (await holder.reserve(voucher.code)).body;
   if (options.released) await shop.release(ticket);
-  // The row still has the state Live.
+  // The reservation is over, but its row still has the state Live.
   if (options.overdue) await until(async () => (await shop.lookUp(voucher.code)).body.reservation === null);
   return { ...voucher, ticket: String(ticket), token: String(token) };
 }

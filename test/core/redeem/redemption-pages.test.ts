@@ -10,7 +10,7 @@ const COUNT = 6_000;
 const LIMIT = 20;
 /** Maximum pages for one listed redemption: its row, its index entry, and its voucher, batch and product by index. */
 const PAGES_PER_ROW = 14;
-/** Pages of the descent into the index. */
+/** Pages that a search in the index reads from its root to a leaf. */
 const PAGES_OF_DESCENT = 6;
 
 const { select_redemptions: STATEMENT } = readStatements(
@@ -19,7 +19,10 @@ const { select_redemptions: STATEMENT } = readStatements(
 
 const { servers, partner, stranger } = useDatabase();
 let pool: pg.Pool;
-/** This process planned the statement while there was no redemption, like a process that has run for a long time. */
+/**
+ * A connection that planned the statement while there was no redemption, like that of a process that has run for a long
+ * time.
+ */
 let early: pg.PoolClient;
 
 beforeAll(async () => {

@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** A time that does not bound completeUntil. */
+/** A time so late that it has no effect on completeUntil. */
 const FAR = new Date("2999-01-01");
 
 describe("a redemption that is inserted and not committed", () => {
@@ -159,7 +159,7 @@ describe("completeUntil that two processes answer in turn", () => {
   it("completeUntil never decreases when two processes answer in turn", async () => {
     const [first, second] = [openProcess(), openProcess()];
     const before = await first();
-    // The other process may move the time one millisecond later.
+    // The other process may move completeUntil a millisecond after this one.
     const told = await until(async () => {
       await advanceCompleteUntil(worker.pool, FAR);
       const time = await second();
@@ -199,7 +199,8 @@ describe("the closed time", () => {
 
   it("the closed time follows a clock jump only when an operator trusts the clock", async () => {
     const clock = new DatabaseClock(() => 0);
-    // The time before a clock jump of an hour, which the monotonic clock does not show.
+    // The clock has jumped ahead by an hour. This is the time without the jump, as the process's monotonic clock shows
+    // it.
     const before = later(await now(), -3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
     const seen = async () => ({ now: await now(), trustedAt: null, closedUntil: new Date(0) });
@@ -231,7 +232,8 @@ describe("the closed time", () => {
 
   it("after the clock is set back, redemptions get the closed time, and are listed when it has passed", async () => {
     const redeemSetBack = async () => {
-      // Has the effect of a clock that was ahead. On a busy machine, the time may pass before the redemption.
+      // Has the effect of a clock that was a second ahead. On a busy machine, this second may pass before the
+      // redemption.
       const closedUntil = later(await now(), 1_000);
       await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);
       const redeemed = await redeem();

@@ -139,7 +139,7 @@ function redeemAtOnce(vouchers: IssuedVoucher[], refOf: (id: string) => string):
 
 /** Runs `work` with the group committers of two more workers and returns the number of deadlocks in the database. */
 async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) => Promise<void>): Promise<number> {
-  // New connections check for a deadlock before their lock timeout.
+  // Makes new connections detect a deadlock before their lock timeout ends the wait.
   await servers.db.query(
     `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''20ms''', current_database()); END $$`,
   );
@@ -156,7 +156,7 @@ async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) =
   } finally {
     await Promise.all(contexts.map((ctx) => ctx.close()));
   }
-  // A connection reports its deadlocks at its end or earlier.
+  // Postgres counts a connection's deadlocks at the latest when the connection ends.
   await until(async () => {
     const { rows } = await servers.db.query("SELECT FROM pg_stat_activity WHERE pid = ANY ($1)", [[...pids]]);
     return rows.length === 0;

@@ -72,7 +72,7 @@ it("a key over the miss limit gets otherVoucher for a confirmed reference only w
   expect(await retry({ code: "?" })).toStrictEqual(other);
 });
 
-/** Redeems a new voucher under a reference without the API and its queue. */
+/** Redeems a new voucher under a reference directly in a worker, without the API and its queue. */
 async function overtake(externalRef: string): Promise<object> {
   const { id } = await issue();
   const job = redeemJob(partner, keys.till.id, id, externalRef);
@@ -141,7 +141,7 @@ it("a reference that an earlier release wrote is found by its text, and redeems 
   // The earlier release treated another spelling as another reference.
   expect((await till.redemption(sent)).status).toBe(404);
 
-  // An attempt of the earlier release is in the queue when this release gets the retry, with another code.
+  // The queue still has the earlier release's attempt when this release gets a retry with another code.
   const [late, retried] = [await issue(), await issue()];
   const waiting = job(late.id, "e\u0301 2");
   expect((await till.redeem({ code: retried.code, externalRef: "e\u0301 2" })).body).toMatchObject({

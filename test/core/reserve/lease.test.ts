@@ -234,7 +234,7 @@ async function startReserve() {
   return { code, gate, reserving };
 }
 
-/** Makes a voucher's lease three seconds older, so that it refuses no key. */
+/** Makes a voucher's lease three seconds older. A lease of that age no longer refuses other keys. */
 async function age(voucherId: string): Promise<void> {
   const key = servers.leaseKey(voucherId);
   await servers.redis.pexpire(key, (await servers.redis.pttl(key)) - 3_000);

@@ -124,7 +124,7 @@ it.each([
 
 type Race = ReturnType<typeof race>;
 
-/** The outcomes if the left side locks the voucher's row first, and if the right side does. */
+/** The outcome if the left side locks the voucher's row first, then the outcome if the right side does. */
 const RACES: Race[] = [
   race(
     "reserve against another key's redeem",
@@ -144,7 +144,7 @@ const RACES: Race[] = [
     "reserve against another key's reserve",
     "active",
     [reserveBy(holder), reserveBy(rival)],
-    // The first call's lease proves no reservation.
+    // The second call cannot tell from the first call's lease that there is a reservation.
     "reserved + 503 voucher_busy = Active, reserved",
     "503 voucher_busy + reserved = Active, reserved",
   ),

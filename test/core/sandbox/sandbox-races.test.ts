@@ -58,8 +58,8 @@ it("a sandbox keeps every invariant while 150 calls use the vouchers whose times
     sandbox.organizationId,
   ]);
   expect(used.map(({ id }) => id).sort()).toEqual([...redeemed].sort());
-  // Two moves end a reservation, and one move leaves it five minutes. So each reservation ends in a move, which reports
-  // it.
+  // After one move a reservation has five minutes left, and the next move ends it. So each reservation ends in a move,
+  // which reports it.
   const { rows: ended } = await servers.db.query(
     `SELECT count(*)::int AS ended FROM reservations v ${of} AND v.state = 'Expired'`,
     [sandbox.organizationId],

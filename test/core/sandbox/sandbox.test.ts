@@ -137,7 +137,7 @@ it('"sandbox": true is in the sealed payload of each event type of a sandbox, an
 it('"sandbox": true is described in every response to a partner\'s key except that of the advance', () => {
   // A receipt is plain text.
   const isJson = ({ responses }: Operation) => "application/json" in (responses["200"]?.content ?? {});
-  // An issuer's programs know whose keys they use.
+  // Answers to issuers have no mark, because an issuer's programs know whose keys they use.
   const ofPartners = OPERATIONS.filter(({ path }) => !path.startsWith("/issuer/"));
   const described = ofPartners
     .filter(({ security }) => security.some((scheme) => "apiKey" in scheme))

@@ -282,7 +282,7 @@ it("a locked overdue contract waits for the next sweep, and delays no other", as
   expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
 });
 
-/** Gives vouchers a Pending event that is older than six seconds. */
+/** Gives each voucher a Pending event that is six seconds old. */
 async function claimEarlier(vouchers: readonly IssuedVoucher[]): Promise<void> {
   for (const { id } of vouchers) await appendPending(db, id, 1);
   await bypassTriggers(
@@ -301,7 +301,7 @@ it("a voucher with an overdue Pending event gets one seal job, which seals it", 
   await appendPending(db, recent.id, 1);
   expect((await sweep(ctx)).items.requestSeals).toBe(1);
   expect((await readRecorded(db, recent.id)).sealedSequence).toBe(1);
-  // The second request meets the first one in the queue.
+  // The second request adds no job, because the first one's job is still in the queue.
   await sweep(ctx);
   const waiting = await servers.redis.lrange(`${servers.shardOf(late.id).prefix}:seal:wait`, "0", "-1");
   expect(waiting.filter((jobId) => jobId.startsWith(late.id))).toHaveLength(1);

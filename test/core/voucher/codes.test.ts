@@ -275,14 +275,15 @@ it.each([
 it("repairCode keeps a code that is valid as typed or on no keyboard layout, and returns both readings of two", () => {
   for (const text of ["7QM4-0ZK6-AY2W-859F", "7QM4-0ZK6-AY2W-859G", "13SB'CDEF'GHJK", "", "'".repeat(10_000)])
     expect(repairCode(text), text).toEqual([]);
-  // Swapping Y and Z, or A and Q with Z and W, both yields a valid code.
+  // Two layouts yield a valid code: the one that swaps Y and Z, and the one that swaps A with Q and Z with W.
   expect(repairCode("YZAW00YMQZYA1234")).toEqual(["ZYAW00ZMQYZA1234", "YWQZ00YMAWYQ1234"]);
 });
 
 it("isTypedInOtherLayout recognizes characters of another keyboard layout, unless the code can be repaired", () => {
   for (const text of ["SALEß2026", "SUMMER&é", "èA?')àWK", "ЫФК2026"])
     expect(isTypedInOtherLayout(text), text).toBe(true);
-  // As typed, repaired, with an accent that no layout types there, of two layouts, and too long.
+  // A normal code, one that can be repaired, an accent of no layout, two layouts in one text, a text that is too long,
+  // and a dash.
   for (const text of ["SALE-2026", "7QM4ß0YK6ßAZ2Wß859F", "SALÂ2026", "ßы", "ß".repeat(65), "SALE–2026"])
     expect(isTypedInOtherLayout(text), text).toBe(false);
 });

@@ -27,7 +27,7 @@ const momentOf = (moment: Moment) => new Date(NOW.getTime() + MOMENTS[moment]);
 type RowStatus = StoredStatus | "Suspended";
 const statuses: RowStatus[] = ["Active", "Redeemed", "Voided", "Suspended"];
 
-/** The Live reservation that a voucher may have: its owner, and its end relative to now. */
+/** The voucher's Live reservation in each case: its owner, and its end relative to now. */
 const HOLDS = {
   none: null,
   ownLive: { keyId: "key_caller", end: "after" },

@@ -230,7 +230,8 @@ describe("while many vouchers' rows are locked", () => {
       const times = answers.map(({ tookMs }) => tookMs);
       return { shortestMs: Math.min(...times.filter((ms) => ms > REDEEM_LOCK_MS)), longestMs: Math.max(...times) };
     };
-    // A call waits for the lock once. On a busy machine, its job may first wait for a worker.
+    // A call waits for the lock once, so it ends before twice this time. On a busy machine, its job may first wait for
+    // a worker.
     await expectFairRound(
       3,
       measure,

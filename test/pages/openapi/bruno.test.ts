@@ -14,7 +14,7 @@ const { api, db, partner, servers } = useService({
 });
 
 it("the Bruno collection has one request for every partner, webhook and issuer route except declineContract", () => {
-  // No contract can be both declined and accepted, and the collection offers only one.
+  // Without the request that declines a contract: the collection offers only one contract, and accepts it.
   const partner = OPERATIONS.filter(
     ({ tags, operationId }) =>
       tags.some((tag) => ["Partner", "Webhooks", "Issuer"].includes(tag)) && operationId !== "declineContract",
@@ -57,7 +57,7 @@ it("the Bruno collection looks up, reserves, redeems and releases in the order o
   const sequencer = openSequencer(servers, files);
   const given = { baseUrl: api.url, code, apiKey: key };
   const { replies, variables } = await runCollection(given, REQUESTS, async ({ http }) => {
-    // In production, the sequencer runs each second.
+    // Runs the log's sequencer, which in production runs each second.
     if (http.url.endsWith("/receipt")) await sequencer.run();
   });
   files.remove();

@@ -41,7 +41,9 @@ it("Redocly reports no error in the OpenAPI document, and Spectral no warning", 
 const OPENAPI_TYPESCRIPT = JSON.stringify(resolve("packages/client/src/api.ts"));
 const pascal = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
 
-/** How each generator is called, and how it names types: of schemas, of an operation's answer 200, and of its body. */
+/**
+ * How each generator is called, and its names for the types of schemas, of an operation's 200 response and of its body.
+ */
 const GENERATORS = {
   "openapi-typescript": {
     command: [],
@@ -64,12 +66,12 @@ const GENERATORS = {
     types: `import type * as api from "./orval.ts";
       import type { Release, Redemption, Voucher, KnownErrorCode, Error as Refusal } from "./orval.ts";`,
     answer: (id: string) => `api.${id}Response200["data"]`,
-    // The values of the path come before the body.
+    // In a call, the parameters of the path come before the body.
     body: (id: string, inPath: number) => `NonNullable<Parameters<typeof api.${id}>[${inPath}]>`,
   },
 };
 
-/** The fields of a JSON answer that each of its shapes has. */
+/** The fields that a JSON answer has in each of its alternatives. */
 function fieldsOf(schema: Schema): string[] {
   const { properties = {}, anyOf } = follow<Schema>(schema);
   const shapes = (anyOf as Schema[] | undefined)?.map(fieldsOf) ?? [Object.keys(properties)];

@@ -287,8 +287,8 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
       return await perform(operation, valid, hasty.url);
     } finally {
       await startWorkers(servers);
-      // The first job of a worker may take long, and the next test expects the worker to run its job within the wait of
-      // `hasty`.
+      // Runs a job now, because a worker's first job may take long, and the next test needs its job within the short
+      // wait of `hasty`.
       await redeemed();
     }
   },
@@ -337,7 +337,7 @@ const BEFORE_HANDLER = new Set<string>([
 /** The kinds of access whose refusals have a test, each with the code. */
 const tested = new Set<string>();
 
-/** Whether no earlier operation has the same handlers before its own, which answer this code. */
+/** Whether this operation is the first with this code among those that share the handlers of access and body. */
 function isFirst({ operationId }: Operation, code: string): boolean {
   if (!BEFORE_HANDLER.has(code)) return true;
   const { tag, security, bodyMax } = ENDPOINTS.find((endpoint) => endpoint.operationId === operationId) ?? {};
@@ -355,7 +355,7 @@ describe.each(
     ([, code]) => !["voucher_busy", "unavailable"].includes(code) && isFirst(operation, code),
   );
 
-  /** A valid call that all refused ones share, because they do not use it up. */
+  /** One valid call that all refused calls start from, because a refusal does not use it up. */
   let shared: Promise<Call> | undefined;
 
   it(`${operationId} answers a valid call with 200`, async () => {
@@ -405,7 +405,7 @@ async function redeemed() {
   return { ...voucher, externalRef };
 }
 
-/** A call about an endpoint of its own organization. Its address is refused at once. */
+/** A call about a webhook endpoint of a new organization. The service refuses to connect to the endpoint's address. */
 async function makeWebhook() {
   const { organizationId } = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });

@@ -117,7 +117,7 @@ it("the scripts of pages use exactly the sentences for scripts, with all paramet
     }
   }
   const ofScripts = Object.entries(sentencesOf("en")).filter(([key]) => key.startsWith("script."));
-  // The scripts support only {name} of the syntax of sentences.
+  // The pages' scripts support only `{name}`, not the rest of the message syntax.
   const namesIn = (sentence: string) => Array.from(sentence.matchAll(/\{(\w+)\}/g), ([, name]) => name);
   expect(Object.fromEntries(said)).toEqual(Object.fromEntries(ofScripts.map(([key, text]) => [key, namesIn(text)])));
   for (const [key, text] of ofScripts) expect(namesIn(text), key).toEqual([...parametersOf(text).keys()]);

@@ -95,7 +95,7 @@ it("a batcher refuses an owner beyond its share of waiting items, but no other o
   running.succeed();
   const second = await next();
   expect(second.items).toEqual(["crowd 0", "crowd 1", "crowd 2", "neighbour"]);
-  // The owner's items that no longer wait do not count.
+  // The owner gets a place again, because items that no longer wait do not count.
   const again = batcher.submit("crowd 7");
   second.succeed();
   (await next()).succeed();
@@ -338,7 +338,7 @@ function resultOf(item: string): string {
   return `done ${item}`;
 }
 
-/** A few turns of the event loop complete everything that does not wait for the test. */
+/** Lets everything finish that does not wait for the test, which takes a few turns of the event loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -303,7 +303,7 @@ const HEADS = [
 /** Creates a statement about a new voucher. */
 type Make = (voucherId: string) => Query | Promise<Query>;
 
-/** A redemption that names an ended reservation. */
+/** A redemption with the ticket of a reservation that has ended. */
 const endedRedemption = (state: string) => async (id: string) => {
   const ended = reservationRow(id, { state, ended_at: NOON });
   await accepted(...insert("reservations", ended));
@@ -743,7 +743,7 @@ describe("the events of a chain", () => {
     const link = { previous_hash: sha256("the event before") };
     await accepted(...sealed(link)(voucherId));
     await rejected(UNIQUE, "voucher_events_no_fork", ...sealed({ ...link, sequence: 3 })(voucherId));
-    // The same link in another voucher's chain is allowed.
+    // An event of another voucher's chain may have the same link.
     await accepted(...sealed(link)(await newVoucher()));
     for (const sequence of [3, 4]) await accepted(...pending({ sequence })(voucherId));
   });
@@ -808,7 +808,7 @@ describe("the events of a chain", () => {
 
   it.each([
     ...Object.values(CHANGES),
-    // Values that look equal to the valid ones, or are equal.
+    // NULL, and the stored object in two other spellings of JSON.
     ...["data = NULL", `data = '{"nonce":"00","b":1,"a":2}'`, `data = '{"nonce": "00",  "a": 2, "b": 1}'`],
   ])("an event's columns outside the seal never change, before, during or after sealing: %s", async (change) => {
     const voucherId = await pendingEvent();

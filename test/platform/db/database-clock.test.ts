@@ -3,7 +3,7 @@ import { DatabaseClock, type ServerTime } from "../../../src/platform/db/databas
 
 const START = Date.parse("2027-02-14T12:00:00Z");
 const YEAR_MS = 365 * 86_400_000;
-/** Maximum lead of a decision over the process's own time. */
+/** How far a decision's time may be ahead of the process's own time. Milliseconds. */
 const SLACK_MS = 1_000;
 const RIGHT = { decides: 0, steady: 0, ahead: 0 };
 /** A server that has no closed time, and whose clock no operator has trusted. */
@@ -88,8 +88,8 @@ it("a frozen process that reads its first answer late sees no jump of the clock"
 });
 
 /**
- * A clock, and a function that lets time pass and reads a database with a clock ahead by the given time. All its
- * results are differences from the right time.
+ * A process's clock, and a function that lets time pass and then reads a database whose clock is ahead by the given
+ * time. The function returns differences from the right time.
  */
 function openClock(firstAheadMs = 0, first: Partial<ServerTime> = {}, decides = true) {
   let passedMs = 0;

@@ -88,8 +88,8 @@ async function onPostgres(...statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: postgresUrl(postgres) });
   await client.connect();
   try {
-    // Sends the statements one by one, because ALTER SYSTEM does not run inside a transaction. A standby name would
-    // make other commits wait.
+    // Sends the statements one by one, because ALTER SYSTEM does not run inside a transaction. The session commits
+    // locally, because a standby's name in the settings would make its commits wait.
     for (const statement of ["SET synchronous_commit = local", ...statements]) await client.query(statement);
   } finally {
     await client.end();

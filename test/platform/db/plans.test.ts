@@ -18,7 +18,7 @@ const ADMINISTRATION = [
 ];
 /** Statements that read catalogs of Postgres, once per connection. */
 const OF_SESSIONS = ["session.sql"];
-/** Statements that may read this whole table, because it has thousands of rows at most. */
+/** Statements that may read the whole table of brands, because it has thousands of rows at most. */
 const READS_BRANDS = [
   "select_organizations_with_brands",
   "select_brands_of_organization",
@@ -48,7 +48,7 @@ const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
     for (let batch = 0; batch < 10; batch++) await issueVouchers(db, partner, 60, OPEN);
     await db.query("VACUUM (ANALYZE)");
   },
-  // The statistics contain no row that is Live, Pending or in a window, so the planner expects one such row.
+  // According to the statistics no row is Live, Pending or in a window, so the planner expects one such row.
   "had just got their first rows in progress": async ({ db }) => {
     const partner = await makePartner(db);
     await makeKey(db, partner.organizationId);
@@ -144,7 +144,7 @@ function findSearches(node: PlanNode, columns: IndexColumns): string[] {
   const table = node["Relation Name"] ?? "";
   // A bitmap scan reads the entries of claimed vouchers each time. An index scan removes them.
   if (type === "Memoize" || (type === "Bitmap Index Scan" && index === "vouchers_pickable")) return [type, ...below];
-  // The condition of a bitmap scan is on its child node, which names no table.
+  // A bitmap scan has its condition on a child node, which does not name the table.
   const reads =
     type === "Bitmap Index Scan" || (columns.ofTable.has(table) && type.endsWith("Scan") && !type.startsWith("Bitmap"));
   if (!reads) return below;

@@ -70,7 +70,7 @@ describe("settings of a database or a role", () => {
     for (const [name, value] of hostile) await run(`${alter(database)} SET ${name} = ${quoted(value)}`);
     for (const use of ["service", "administration", "migration"] satisfies Use[]) {
       const client = await connectClient(ownerOf(database), "test");
-      // This check is the last of its connection, because the connection ends with the first error.
+      // Checks this setting last, because the first error ends the connection.
       expect((await client.query("SHOW DateStyle")).rows).toEqual([{ DateStyle: "German, DMY" }]);
       await prepareSession(client, { use, openAnother: null });
       const wanted = settingsFor(use).filter(({ name }) => known.has(name));
@@ -394,7 +394,7 @@ it("a process and db check name a table whose row level security hides rows", as
   );
   await migrateDatabase(ownerOf(database));
   await makeGrantees(ownerOf(database));
-  // Row level security hides nothing from the owner.
+  // Migrations still work, because row level security hides nothing from the owner.
   expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   const sentence = await processRefusalOf(apiOf(database));
   expect(sentence).toMatch(/row level security is on for this role in .*organizations.*vouchers.* Needed: /);

@@ -26,11 +26,11 @@ interface Case {
   /** The change of the second voucher by another transaction after both were read. */
   meanwhile: (two: Two) => PreparedStatements;
   writes: (two: Two) => PreparedStatements;
-  /** Whether the writes are valid only after `meanwhile`. */
+  /** Whether Postgres accepts the writes only after `meanwhile`. */
   needsMeanwhile?: true;
 }
 
-/** Writes that were decided on a state of two vouchers, by the written data. */
+/** Cases by the data that is written. Each write was decided on the state of two vouchers. */
 export const CASES: Record<string, Case> = {
   "a reservation of a reserved voucher": {
     meanwhile: (two) => openReservations([reservation(two, secondOf(two))]),

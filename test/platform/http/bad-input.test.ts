@@ -13,7 +13,7 @@ const BODY_MAX_BYTES = 16 * 1024;
 const service = useService({ env: { ISSUER_API: "true" } });
 const { api, servers } = service;
 let key: string;
-/** An Active voucher without a reservation: a request that is wrongly accepted changes it. */
+/** An Active voucher without a reservation, so that a wrongly accepted request would change it. */
 let voucher: IssuedVoucher;
 /** A live reservation of the key, on another voucher. */
 let ticket: string;
@@ -83,7 +83,7 @@ describe.each(POST_ROUTES)("a field of a request to POST $path", (route) => {
 
   it(`POST ${path} accepts every text field at its maximum length in supplementary characters`, async () => {
     for (const [field, max] of Object.entries(fields)) {
-      // A code or ticket of such symbols is unknown. The other fields go with a known voucher.
+      // Fills the code and the ticket with such characters too. No voucher has them, so the answer is a 404.
       const { code: _, ...rest } = harmless() as Record<string, unknown>;
       const base = field === "ticket" ? rest : harmless();
       await expectUnderstood({ ...base, [field]: "😀".repeat(max) });
@@ -294,7 +294,7 @@ describe("a wrong method", () => {
         }
       }
     }
-    // A fixed path is not read as a code.
+    // The router takes `reserve` for a code here, because no route with this fixed path has a GET.
     expectError(await send("GET", url("/partner/vouchers/reserve/events"), { key }), 404, "voucher_not_found");
   });
 

@@ -28,7 +28,7 @@ it.each(WAYS)("a client can detect a truncated file after the process was killed
   expect(await download(way, url)).toMatchObject({ exitCode: 0, stdout: `200 ${WHOLE}` });
   const stopped = relay.stopNext(2 ** 20);
   const cut = download(way, url);
-  // The process has sent as much as the kernel accepts, and waits.
+  // By now, the process has sent as much as the kernel accepts, and waits.
   const goOn = await stopped;
   server.child.kill("SIGKILL");
   await server.ended;

@@ -143,7 +143,7 @@ describe.each(runnable)("the example for $name", (example) => {
     const { url, connections } = of(example);
     const before = connections();
     for (let count = 0; count < 50; count++) expect((await fetch(`${url}/healthz`)).status).toBe(200);
-    // HAProxy also uses new connections to check the API's health.
+    // May be more than zero, because HAProxy checks the API's health on new connections.
     expect(connections() - before).toBeLessThan(10);
   });
 
@@ -180,7 +180,7 @@ describe.each(runnable)("the example for $name", (example) => {
       "/openapi.json",
     ];
     const paths = new Set([...starts.map((path) => example.path + path), verifyUrl.replace(ORIGIN, "")]);
-    // The test follows the links of these pages only.
+    // Follows the links of these pages, but not those of the linked pages.
     for (const page of [...paths]) {
       const { text } = await visit(page);
       for (const [, link = ""] of text.matchAll(/\s(?:href|src|action)="(\/[^"#]*)/g))
@@ -189,7 +189,7 @@ describe.each(runnable)("the example for $name", (example) => {
     expect(paths.size).toBeGreaterThan(30);
     for (const path of paths) {
       expect(path.startsWith(`${example.path}/`), path).toBe(true);
-      // A browser forgets a password that is refused.
+      // Signing out answers 401, so that the browser forgets the password.
       const expected = path.endsWith("/ops/sign-out") ? 401 : 200;
       expect([path, (await visit(path)).status]).toEqual([path, expected]);
     }
@@ -201,7 +201,7 @@ describe.each(runnable)("the example for $name", (example) => {
     for (const reference of REFERENCES) {
       const externalRef = `${reference} in the portal of ${example.name}`;
       await redeem(url, { code: (await issue()).code, externalRef });
-      // A browser without Sec-Fetch-Site sends the page's origin.
+      // An old browser does not send Sec-Fetch-Site, but sends the origin of the page.
       const headers = { ...basic(reader), origin };
       const found = await browse(`${url}/portal`, { headers, form: { words: externalRef } });
       expect([reference, found.status, found.location.split("?")[0]]).toEqual([

@@ -18,7 +18,7 @@ import { until } from "../../support/until.ts";
 
 type Parts = () => AsyncIterable<string>;
 
-/** A separate folder, to see the remaining files. */
+/** A separate folder, so that the test sees which files remain. */
 const folder = mkdtempSync(join(tmpdir(), "voucher-files-"));
 beforeAll(() => void vi.stubEnv("TMPDIR", folder));
 afterAll(() => {
@@ -32,7 +32,8 @@ it("a file response begins when the file is complete, has its length, and logs n
     yield "id,code\n";
     yield "1,é\n";
   });
-  // The caller keeps the connection. If it closed the connection with the last byte, the log might say that it left.
+  // The caller keeps the connection. If it closed the connection after the last byte, the log might say that the caller
+  // left early.
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());
   const { response, text } = await open({ agent });
@@ -83,7 +84,7 @@ it.each([
   const { response, text } = await open();
   expect(response.statusCode).toBe(status);
   expect(JSON.parse(await text())).toMatchObject({ code, error: expect.stringMatching(sentence) });
-  // The place is free when the hanging part has arrived.
+  // The file keeps its place until the part that hangs has arrived.
   hanging.open();
   await isFree();
 });
@@ -259,7 +260,7 @@ async function serve(parts: Parts, limits: Partial<typeof FILE_LIMITS> = {}, con
     },
     /** The log line of the first request. */
     line: () => until(() => lines()[0]),
-    /** Waits until a file has a place and is being sent. */
+    /** Waits until a place is free, so that a file can be sent. */
     isFree: () =>
       until(async () => {
         const { response, text } = await open({ headers: { reader: "a", small: "yes" } });

@@ -56,7 +56,7 @@ async function stopUnderLoad(): Promise<string[]> {
     }
   };
   const clients = Promise.allSettled(Array.from({ length: 64 }, sendUntilClosed));
-  // So early that the process has not accepted all connections yet.
+  // Stops the process early, when it has not accepted all connections yet.
   await until(() => answered > 100);
   api.child.kill("SIGTERM");
   const failures = (await clients).filter((client) => client.status === "rejected").map(({ reason }) => String(reason));
@@ -99,7 +99,7 @@ it("a stopping API answers the first request of an open connection, then closes 
   const { hostname, port } = new URL(api.url);
   const socket = connect(Number(port), hostname);
   await once(socket, "connect");
-  // When the server has answered a request on a later connection, it has accepted this connection.
+  // A server accepts connections in order. So after an answer on a later connection, it has accepted this one.
   await (await fetch(`${api.url}/healthz`)).text();
   const closed = api.close();
   let text = "";

@@ -49,7 +49,7 @@ it("a scanner with another keyboard layout finds vouchers without a miss", async
     Array.from(code, (symbol) => ({ Y: "Z", Z: "Y", "-": "\u00df" })[symbol] ?? symbol).join("");
   const [first, ...others] = await issueVouchers(servers.db, partner, LIMIT + 1);
   for (const { id, code } of others) expect((await client.lookUp(scan(code))).body.voucher?.id).toBe(id);
-  // A text that reads as a code of two layouts.
+  // A text that two keyboard layouts turn into different valid codes.
   const [ambiguous] = await issueVouchers(servers.db, partner, 1, { codes: ["YWQZ00YMAWYQ1234"] });
   expect((await client.lookUp("YZAW00YMQZYA1234")).body.voucher?.id).toBe(ambiguous?.id);
   const order = { code: scan(first?.code ?? ""), externalRef: "scanned" };
@@ -112,7 +112,8 @@ it("a burst of misses does not reveal a valid code after them", async () => {
   const replies = await Promise.all(names.map((name) => client.reserve(name)));
   const { "404 voucher_not_found": misses, "200": hits = 0 } = countOutcomes(replies);
   expect(misses).toBe(LIMIT);
-  // The server may process them in any order, but it answers a hit only before the last permitted miss.
+  // The server may process the calls in any order. It answers the valid code only if that comes before the last
+  // permitted miss.
   if (hits === 0) expect(replies[150]?.body.code).toBe("too_many_misses");
   const { rows } = await servers.db.query(
     `SELECT count(*)::int AS reservations
@@ -193,7 +194,7 @@ const callsWith = (client: PartnerClient): ((code: string) => Promise<Reply>)[] 
   (code) => client.redeem({ code, externalRef: "by code" }),
 ];
 
-/** Misses until the API refuses look-ups by code. */
+/** Looks up unknown codes until the API refuses look-ups by code. */
 async function useUp(client: PartnerClient): Promise<void> {
   const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(UNKNOWN)));
   expect(countOutcomes(replies)["404 voucher_not_found"]).toBe(LIMIT);

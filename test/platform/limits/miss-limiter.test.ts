@@ -26,7 +26,7 @@ it.each([
 
 it("a miss limit withholds a hit that comes after the last permitted miss", async () => {
   const { burst } = await open(counting.newName(), { limit: 10 });
-  // Two hits come before the tenth miss, which is the twelfth look-up, and one after it.
+  // The tenth miss is the twelfth look-up. Two of the hits come before it, and one after it.
   expect(await burst(100, (n) => [3, 9, 50].includes(n))).toEqual(times(100).map((n) => n < 12));
 });
 
@@ -80,7 +80,7 @@ it.each([2, 4])("a miss limit is shared: a burst at %i processes gets as many mi
     const later = await Promise.all(limiters.map(({ guard }) => guard(true)));
     return { sum: answered.reduce((sum, count) => sum + count, 0), later: later.filter(({ allowed }) => allowed) };
   };
-  // A process counts alone for a while if Redis is late, as on a busy machine.
+  // If Redis is late, as on a busy machine, a process counts alone for a while.
   await expectFairRound(3, measure, ({ sum, later }) => sum === LIMIT && later.length === 0);
 });
 
@@ -91,7 +91,7 @@ it("a miss limit of several processes applies in another process from its first 
     await one.misses(300);
     return other.burst(100, (n) => n !== 5);
   };
-  // A process counts alone for a while if Redis is late, as on a busy machine.
+  // If Redis is late, as on a busy machine, a process counts alone for a while.
   await expectFairRound(3, measure, (answered) => answered.every((allowed, n) => allowed === n < 5));
 });
 

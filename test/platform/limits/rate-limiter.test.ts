@@ -41,7 +41,7 @@ it.each([2, 4])("rate limiters of %i processes share one limit, within a thirtee
     // Each process gets its part of the limit.
     return { sum: allowed.reduce((total, one) => total + one, 0), least: Math.min(...allowed) };
   };
-  // A process counts alone for a while if Redis is late, as on a busy machine.
+  // If Redis is late, as on a busy machine, a process counts alone for a while.
   await expectFairRound(3, measure, ({ sum, least }) => Math.abs(sum - LIMIT) <= processes * SLACK && least >= 10);
 });
 
@@ -53,7 +53,7 @@ it("rate limiters of several processes keep one shared limit for sequential call
     for (let i = 0; i < 2 * LIMIT; i++) if ((await limiters[i % 2]?.take("caller"))?.allowed) allowed += 1;
     return allowed;
   };
-  // A process counts alone for a while if Redis is late, as on a busy machine.
+  // If Redis is late, as on a busy machine, a process counts alone for a while.
   await expectFairRound(3, measure, (allowed) => Math.abs(allowed - LIMIT) <= 2 * SLACK);
 });
 
@@ -64,7 +64,7 @@ it("after one process has used up the limit, others allow only calls already gra
     expect(await burst(first, LIMIT)).toBe(LIMIT);
     return burst(second, LIMIT);
   };
-  // A process counts alone for a while if Redis is late, as on a busy machine.
+  // If Redis is late, as on a busy machine, a process counts alone for a while.
   await expectFairRound(3, measure, (allowed) => allowed <= SLACK);
 });
 

@@ -23,7 +23,7 @@ it("a healthy endpoint gets the exact body and headers on reused connections", a
   const send = makeSender();
   expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
   for (let count = 1; count < 5; count++) expect(await send(receiver.url)).toEqual(OK);
-  // The client may open a second connection while it frees the first.
+  // Two at most, because the client may open a second connection while it frees the first.
   expect(receiver.connections).toBeLessThanOrEqual(2);
   expect(receiver.received.map(({ body }) => body)).toEqual(['{"name":"ä"}', "{}", "{}", "{}", "{}"]);
   expect(receiver.received[0]?.headers).toMatchObject({
@@ -221,7 +221,8 @@ it("an endless body is not read to the end, and the response's status counts", a
     },
   });
   expect(await makeSender()(receiver.url)).toMatchObject({ status: 200, failure: null });
-  // The buffers of both kernels hold less than this. A reader without a limit would read many megabytes.
+  // The network buffers of both sides hold less than this. If the client had no limit, it would read many megabytes
+  // more.
   expect(written).toBeLessThan(20_000_000);
 });
 
@@ -231,10 +232,11 @@ it.each(
   const receiver = await startHostileReceiver(kind);
   closers.push(receiver.close);
   const startedAt = performance.now();
-  // A busy machine may first see the end of the time limit instead of another failure.
+  // Unless the test expects a timeout, the limit is long, because a busy machine might reach a short one before the
+  // expected failure.
   const attemptMaxMs = FAILURES[kind] === "timeout" ? 1_500 : 60_000;
   const { failure } = (await makeSender({ attemptMaxMs })(receiver.url)) ?? {};
-  // Most of these answers never end.
+  // Most of these answers never end, so the attempt must end by its own limit.
   expect(performance.now() - startedAt).toBeLessThan(attemptMaxMs + 3_500);
   expect(failure).toBe(FAILURES[kind]);
   expect(receiver.requests()).toBe(1);

@@ -141,7 +141,7 @@ it("a job runs again after its worker crashed three times, and fails after the f
     const id = newJobId();
     const asked = awaited.addAndWait(id, { a: deaths, b: 0 }, NO_TIMEOUT_MS);
     await untilQueued(1);
-    // The state in which the last of these workers leaves the job.
+    // Brings the job into the state in which the last of these killed workers leaves it.
     const keyOf = (name: string) => `${PREFIX}:sum:${name}`;
     await servers.redis
       .multi()
@@ -177,7 +177,7 @@ it("replies arrive again within seconds after their connection was lost without 
   const asked = call(1, 2);
   await until(() => replyProxy.accepted() >= 2);
   await untilListening(2);
-  // Sooner than a read of the queue's record, for which each call would wait a second.
+  // Waits until replies arrive at once. Without replies, each call would wait a second and then read the job's result.
   await until(async () => {
     const startedAt = performance.now();
     expect(await call(3, 4)).toMatchObject(isReply(7));
@@ -192,7 +192,7 @@ it("a caller gets a late reply although Redis lost the job while a worker ran it
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await gate.reached;
   await servers.redis.del(`${PREFIX}:sum:${jobId}`);
-  // The first check comes after one or two seconds, and the second one a second later.
+  // The caller checks the job's result once a second. The first check lets the worker finish.
   const pipeline = redis.pipeline.bind(redis);
   const checks = vi.spyOn(redis, "pipeline").mockImplementation((commands) => {
     gate.open();
@@ -260,7 +260,7 @@ it("the caller of a failed job gets unknown, with the failure as its cause", asy
   expect(await call(1, 2)).toMatchObject(isUnknown("out of paper"));
 });
 
-/** A copy of the database on the same Redis. */
+/** A process on a copy of the database that uses the same Redis. */
 const copy = { ...deployment, serverId: "test/2" };
 
 it("the caller of a job with unreadable data gets unknown, with this cause", async () => {
@@ -308,7 +308,8 @@ const blocked = async () => {
 };
 
 it("an idle worker soon runs a job whose wake-up went to a killed worker", async () => {
-  // This connection waits first, so it gets the marker and ignores it, like a process that is killed.
+  // This connection is the first in line, so it gets the marker that should wake a fetcher. It ignores the marker, like
+  // a process that is killed.
   const killed = servers.redis.duplicate();
   const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
   await until(async () => (await blocked()) === 1);
@@ -317,7 +318,7 @@ it("an idle worker soon runs a job whose wake-up went to a killed worker", async
   await until(async () => (await blocked()) === 1 + 8);
   const addedAt = performance.now();
   expect(await call(1, 2)).toMatchObject(isReply(3));
-  // The fetchers wait for ten seconds unless a job wakes them.
+  // A job must wake a fetcher. Otherwise it would wait for up to ten seconds.
   expect(performance.now() - addedAt).toBeLessThan(5_000);
   expect(await marker).toMatchObject([`${PREFIX}:sum:marker`, "0", expect.anything()]);
   killed.disconnect();
@@ -448,10 +449,10 @@ it("a process that was blocked beyond its timeouts first reads the reply that ha
     const redis = new Redis(${JSON.stringify(servers.redisUrl)});
     await redis.spublish(${JSON.stringify(own.channel)}, ${JSON.stringify(JSON.stringify([end]))});
     redis.disconnect();`;
-  // The event loop runs its timers before it reads.
+  // Begins a new turn of the event loop, because a turn runs timers before it reads.
   await new Promise(setImmediate);
   const asked = blocked.addAndWait(jobId, SUM, 1);
-  // The child process ends after the wait.
+  // Blocks this process until after the call's wait of a millisecond, while the child process sends the reply.
   execFileSync(process.execPath, ["--input-type=module", "--eval", reply]);
   expect(await asked).toMatchObject(isReply(3));
   await blocked.close();

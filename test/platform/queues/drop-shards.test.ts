@@ -15,7 +15,7 @@ it("voucherctl queue drop-shards deletes only keys of queues that no process use
   const current = await startApi(servers);
   const former = await startApi(servers, { QUEUE_SHARDS: "4" });
   const { prefix } = findShard(servers.deploymentId, 3, 4);
-  // A key that a failed job leaves, and a key that belongs to no queue.
+  // Writes a key as a failed job leaves it, and a key that belongs to no queue.
   await servers.redis.hset(`${prefix}:redeem:vch_1`, "data", "{}");
   await servers.redis.set(`${prefix}:other`, "");
   const refused = await voucherctl.run(["queue", "drop-shards", "4"]);
@@ -23,7 +23,7 @@ it("voucherctl queue drop-shards deletes only keys of queues that no process use
   expect(refused).toEqual({ exitCode: 1, stdout: "", stderr });
 
   await former.close();
-  // A worker of an optional queue uses the shards as well.
+  // A worker with only an optional queue also counts as a user of the shards.
   const sender = await startWorkers(servers, {
     QUEUE_SHARDS: "4",
     WORKER_QUEUES: "webhook",
@@ -37,7 +37,7 @@ it("voucherctl queue drop-shards deletes only keys of queues that no process use
   await sender.close();
   const left = await keysOf(4);
   expect(left.length).toBeGreaterThan(2);
-  // Some keys would expire within seconds.
+  // Makes the keys permanent, because some of them would expire within seconds.
   for (const key of left) await servers.redis.persist(key);
   const kept = await keysOf(servers.shards.length);
   expect(kept.length).toBeGreaterThan(0);

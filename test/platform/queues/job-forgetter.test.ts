@@ -11,7 +11,7 @@ import { until, untilStarted } from "../../support/until.ts";
 import { deployment, SHARD, sumQueue } from "./sum-queue.ts";
 
 const log = openLogger("silent", "test");
-/** Jobs whose data may identify a person, except `a`. */
+/** A queue whose jobs may identify a person in every field of their data except `a`. */
 const personalQueue = { ...sumQueue, isPersonal: true as const, shown: { data: ["a"], reply: [] } };
 
 let servers: TestServers;

@@ -4,7 +4,7 @@ import { newId } from "../../../src/core/voucher/ids.ts";
 import { findShard, listShards, SHARDS_MAX, shardOf } from "../../../src/platform/queues/shards.ts";
 import { slotOf } from "../../../src/platform/redis/slots.ts";
 
-/** The slot by the library that ioredis uses. */
+/** Computes a key's slot with the library that ioredis uses. */
 const librarySlot: (key: string) => number = createRequire(import.meta.url)("cluster-key-slot");
 
 it("the slot of a hash tag equals Redis Cluster's slot", () => {
@@ -59,7 +59,7 @@ it("up to 256 shards of a deployment are computed in less than 20 ms of CPU time
     const { user, system } = process.threadCpuUsage(before);
     return user + system;
   };
-  // The first run compiles the code. Of the others the fastest counts, because a core may be slow at times.
+  // The first run compiles the code. The fastest of the other runs counts, because a core may be slow at times.
   find();
   expect(Math.min(find(), find(), find())).toBeLessThan(20_000);
 });

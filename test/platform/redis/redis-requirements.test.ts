@@ -88,7 +88,7 @@ it.each(
   await untilWell();
   await begin();
   try {
-    // A replica also closes the connection when it refuses, and the next probe may find it closed.
+    // A replica closes the connection when it refuses a write, so the next probe may fail with another error.
     const { error } = await until(async () => {
       const body = await readiness();
       return words.test(body.error) ? body : null;

@@ -20,7 +20,7 @@ let apiEnded: Ended;
 let workerEnded: Ended;
 /** Values that no span may contain. */
 const secrets: string[] = [];
-/** Trace ids chosen by callers, by request. */
+/** The trace id that the caller of each request chooses. */
 const chosen = { redeem: "1".repeat(32), refused: "2".repeat(32), late: "3".repeat(32), crowd: "c" };
 
 beforeAll(async () => {
@@ -61,7 +61,7 @@ beforeAll(async () => {
   const { ticket, token } = reservation.body;
   secrets.push(one.code, one.id, reserved.code, ticket, token, key, user, claim.body.voucher.code);
   secrets.push("SECRET-", partner.organizationId, ...crowd.flatMap(({ id, code }) => [id, code]));
-  // A claim waits only a second for its seal.
+  // A claim may have answered before its seal, so waits until no event is Pending.
   const pending = "SELECT FROM voucher_events WHERE seal_status = 'Pending'";
   await until(async () => (await servers.db.query(pending)).rowCount === 0);
   [apiEnded, workerEnded] = await stop({ api, worker });
@@ -106,7 +106,7 @@ it("traces contain each request's status and error code", () => {
   });
   const refused = spanOf(chosen.refused, REDEEM);
   expect(refused.attributes).toMatchObject({ "http.response.status_code": 409, "error.type": "voucher_used" });
-  // The error is the caller's, not the service's.
+  // A refusal is the caller's error, so the service's span does not count as failed.
   expect(refused.failed).toBe(false);
   expect(spans.filter(({ traceId, name }) => traceId === chosen.refused && name === "send redeem")).toEqual([]);
 });

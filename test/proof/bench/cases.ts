@@ -9,14 +9,14 @@ export interface Case {
   contenders: readonly ContenderId[];
   connections: readonly number[];
   supply: Supply;
-  /** Null if the case only reads, so that its subjects can be reused. */
+  /** Null if the case only reads. Then each subject can be used again. */
   proof: Proof | null;
   /** Whether a unit's last response is correct. */
   isRight: (unit: Unit) => boolean;
   steps: (stage: Stage) => Step[];
   /**
-   * The duration of a unit in milliseconds, for cases without load: one unit follows another, and its last step, if
-   * any, makes the request at its end.
+   * For cases without load: the duration of a unit in milliseconds. The units follow one another. The request of a
+   * unit, if it has a step, is sent at the unit's end.
    */
   everyMs?: number;
   /** Undoes the effects on the next turn. */
@@ -132,7 +132,7 @@ export const CASES = {
     title: "Verification page",
     ...READ,
     contenders: ["service"],
-    // Below one visitor's limit of concurrent public reads, beyond which the API answers 503.
+    // Fewer than the concurrent public reads that one visitor may have, because beyond that limit the API answers 503.
     connections: [1, 24],
     isRight: ({ subject, body }) => body.startsWith("<!doctype html>") && body.includes(subject.id),
     steps: () => [({ subject }) => get(`/integrity/events/VoucherInstance/${subject.id}`, { Accept: "text/html" })],

@@ -9,12 +9,12 @@ import type { Stage } from "./stage.ts";
 
 const FUNCTION = new URL("contenders/stored-function.sql", import.meta.url);
 
-/** pgbench's connections at a fixed rate: more than running calls. */
+/** pgbench's connections at a fixed rate: more than the calls that run at once. */
 const RATE_CLIENTS = "64";
 /** pgbench runs this long before and after the measured time, to open its connections, plan and close. Seconds. */
 const WARM_UP_SECONDS = 1;
 const TAIL_SECONDS = 1;
-/** The time of a turn besides its length, with up to a second because pgbench's times are whole. */
+/** Time that a turn takes besides its length. It includes a second, because pgbench takes only whole seconds. */
 export const EXTRA_SECONDS = WARM_UP_SECONDS + TAIL_SECONDS + 1;
 
 /** A turn of contender (i). */
@@ -62,7 +62,7 @@ export async function runCeiling<Meters>(stage: Stage, turn: CeilingTurn, readMe
     );
     const made = new Set(rows.map(({ n }) => Number(n)));
     stage.vouchers.push(...prepared.flatMap(({ subject }, index) => (made.has(index + 1) ? [] : [subject])));
-    // A call without a voucher redeems nothing.
+    // If the calls outnumber the prepared vouchers, the last calls redeem nothing.
     const isCut = rows.length === prepared.length;
     if (!isCut && rows.length !== logged.length)
       throw new Error(`pgbench made ${logged.length} calls, of which ${rows.length} redeemed`);

@@ -58,7 +58,7 @@ it("the contenders' code matches the types of their packages", async ({ skip }) 
   expect(stdout).toBe("");
 });
 
-/** One more than the number of victims of (a). */
+/** One more than the processes and servers of (a), so that every one is killed. */
 const KILLS = 5;
 
 it("contender a loses nothing when its processes and servers are killed", async () => {
@@ -72,7 +72,7 @@ it.for(LIBRARIES)("contender %s redeems nothing twice when its processes and ser
 }) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
   const verdict = await playKills(id, { kills: 2, seed: 1, root: ROOT, signal, say });
-  // A stored answer reports a repeated order as new.
+  // Ignores this rule, because a library that repeats a stored answer calls a repeated order new.
   const untrue = verdict.violations.filter(({ rule }) => rule !== NEW_ONCE);
   expect({ ...verdict, untrue }).toMatchObject({ untrue: [], redeemedTwice: 0 });
   expectKills(verdict, 2);

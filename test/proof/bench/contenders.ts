@@ -31,7 +31,7 @@ export interface Contender {
 }
 
 const SERVICE = { apis: ["src/main.ts"], workers: ["workers/main.ts"] };
-/** The service with other numbers of processes. */
+/** The service with these numbers of processes. */
 const scaled = (apis: number, workers: number) => ({
   title: `this service, ${apis} API${apis > 1 ? "s" : ""} + ${workers} worker${workers > 1 ? "s" : ""}`,
   apis: Array<string>(apis).fill("src/main.ts"),
@@ -86,7 +86,7 @@ export async function installLibraries(): Promise<void> {
   await promisify(execFile)("npm", ["install", "--no-package-lock", "--workspaces=false"], { cwd: WORKSPACE });
 }
 
-/** The environment of a contender's processes. */
+/** What a contender's processes need from the benchmark. */
 type Setup = Pick<Stage, "root" | "databaseUrl" | "env" | "directory"> & BenchRedis;
 
 /** A running contender. */
@@ -202,7 +202,7 @@ async function untilIdle(pids: readonly number[]): Promise<void> {
     const read = () => readCpuMicros(pids.flatMap(withChildren));
     const before = read();
     await sleep(IDLE_MS);
-    // Also ends where CPU time cannot be read.
+    // Also true if CPU time cannot be read, because a comparison with NaN is false.
     if (!(read() - before > IDLE_SHARE * IDLE_MS * 1_000)) return;
   }
 }

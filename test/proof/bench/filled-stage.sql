@@ -4,7 +4,8 @@
 --
 -- Three quarters of the vouchers are in batches of 100 000 for partners. Of the first ones, every second is redeemed,
 -- in random order, 10 000 a day up to now, half of them by a ticket. The last quarter is one batch for claims, of which
--- the first quarter is claimed. Bundles and tiles of the log are left out: only the sequencer and its readers use them.
+-- the first quarter is claimed. Does not make the log's bundles and tiles, which only the sequencer and readers of the
+-- log use.
 
 -- name: make_symbols
 -- The ten symbols of a TypeID's time.

@@ -11,7 +11,10 @@ const FUNCTIONS = Object.keys(sql).filter((name) => name.startsWith("make_"));
 const TABLES = ["vouchers", "voucher_events", "redemptions", "reservations", "claims", "log_batches"];
 /** Rows of one statement. A multiple of the leaves of a batch. */
 const CHUNK = 20_000;
-/** Odd primes. Numbers multiplied by them reach each place once, in an order that looks random. */
+/**
+ * Odd primes. Multiplying each number by one of them, modulo the size, gives each place once, in an order that looks
+ * random.
+ */
 const STRIDES = [611_953, 611_957];
 /** Time between two redemptions: 10 000 a day. Milliseconds. */
 const REDEMPTION_MS = 8_640;
@@ -137,7 +140,7 @@ async function fill(
 ): Promise<void> {
   const [loader] = loaders as [pg.Client];
   const startedAt = performance.now();
-  // Each page is written once, and a power loss during the load loses nothing of value.
+  // Saves writes: a power loss during the load would lose nothing of value.
   await configure(db, "full_page_writes = off", "autovacuum = off");
   const dropped = [];
   for (const name of ["select_constraints", "select_indexes"]) {

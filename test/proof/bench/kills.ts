@@ -121,7 +121,7 @@ async function startProcesses(id: ContenderId, setup: Stage & { redisUrl: string
   mkdirSync(logs);
   const start = async (name: string, script: string, own: Record<string, string>) => {
     const env = { ...environmentOf(setup), METRICS_PORT: String(await findSteadyPort()), ...own };
-    // An unexpected exit counts like a kill: the process starts again, and only answers count.
+    // After an unexpected exit the process starts again, as after a kill. The verdict depends only on the answers.
     const process = new ServiceProcess({ name, script, env, logFile: join(logs, `${name}.log`) }, () => undefined);
     processes.push(process);
     process.start();
@@ -210,7 +210,7 @@ export function showKills(verdicts: readonly KillsVerdict[]): string {
       ...[total, redeems, confirmed, untrue, newTwice, redeemedTwice, unanswered].map(String),
     ];
   });
-  // The numbers of orders depend on other load, so only losses are compared.
+  // Marks no best number of orders, which depends on other load, but only the fewest losses.
   const best = [null, null, null, null, "lowest", "lowest", "lowest", "lowest"] as const;
   const table = formatTable(
     head,

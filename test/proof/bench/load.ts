@@ -117,14 +117,14 @@ class LoadRecord {
   }
 }
 
-/** The request between the last voucher, or an error, and the end of the load. */
+/** The request that a connection sends after the last voucher or an error, until the load ends. */
 const noUnit = (): Request => ({ method: "GET", path: "/readyz", headers: {} });
 
 /** Keeps one request running on each connection. */
 async function sendWhenAnswered({ ports, seconds, steps }: Load, connections: number, record: LoadRecord) {
   const prepare = (step: Step, index: number, context: { unit?: Unit | undefined }): Request | null => {
     if (index === 0) context.unit = record.begin();
-    // A unit that was refused at an earlier step begins again.
+    // The connection's unit has ended at an earlier step, so a new unit begins with the first step.
     else if (context.unit === undefined) return null;
     const request = context.unit && record.prepare(step, context.unit);
     if (request === undefined) context.unit = undefined;
@@ -187,7 +187,7 @@ async function sendAtRate({ ports, seconds, steps }: Load, rate: number, record:
   return { errors, duration: passedSeconds() };
 }
 
-/** Units of a turn without load. */
+/** The number of units in a turn of a case without load. */
 const QUIET_UNITS = 4;
 const NO_SUBJECT: Subject = { id: "", code: "", token: "" };
 

@@ -27,7 +27,7 @@ import { formatTable, quantile } from "./table.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 /**
- * The numbers of leaves in batches: of a redemption, of the smallest batch with the promised rate, of a full group
+ * The numbers of leaves in a batch: of one redemption, of the smallest batch with the promised rate, of a full group
  * commit, of an issue.
  */
 const BATCHES = [1, 16, 64, 1_000];
@@ -111,7 +111,10 @@ try {
     print(["Leaves a batch", "leaves", "leaves/s", "Node µs", "Postgres µs"], rows);
   };
 
-  /** The time of an event is read before its commit, so the result is a few milliseconds too long. */
+  /**
+   * Measures from the event's time, which the service reads before the commit, so the result is a few milliseconds too
+   * long.
+   */
   const measureLatency = async () => {
     await stage.ensure("vouchers", rate * (seconds + WARM_UP_SECONDS + 1));
     const env = { ...stage.env, LOG_KEY_FILE: keyFile, LOG_ANCHOR: `file:${anchor}` };

@@ -21,7 +21,7 @@ export interface PlayOptions {
    * more CPU time. Seconds.
    */
   warmUpSeconds: number;
-  /** Units per second of each turn, after a warm-up at the maximum rate of `connections`. */
+  /** Units per second of each turn. The warm-up still uses the maximum rate of `connections`. */
   rate?: number | undefined;
   signal: AbortSignal;
   say: (line: string) => void;
@@ -49,7 +49,7 @@ interface Game extends Omit<PlayOptions, "rounds"> {
 interface Entrant {
   player: Player;
   rounds: Round[];
-  /** Its last units per second without a given rate. */
+  /** The contender's units per second in its last turn, if no rate is given. */
   rate: number;
 }
 
@@ -61,7 +61,7 @@ interface Turn {
 }
 
 let turns = 0;
-/** The reads of all turns, so that each turn reads other subjects than its lead-in. */
+/** The number of reads in all turns so far, so that each turn continues with subjects that its lead-in has not read. */
 let reads = 0;
 
 /**
@@ -189,7 +189,7 @@ export interface Meters {
   cpu: Round["cpu"];
 }
 
-/** Uses no connection to Redis, because Redis's own housekeeping does not count. */
+/** Contenders that do not use Redis. The housekeeping of Redis does not count for them. */
 const WITHOUT_REDIS: readonly ContenderId[] = ["c", "i"];
 
 /** The CPU time used so far, in microseconds. NaN for a Redis in a container. */
@@ -222,7 +222,7 @@ async function checkAnswers(
   const wrong = units.find((unit) => !isRight(unit));
   if (wrong !== undefined) throw new Error(`${title}, ${id}: about ${wrong.subject.id}: ${wrong.body}`);
   if (proof === null) return;
-  // The tables may have been empty when Postgres last collected their statistics. Then this join takes minutes.
+  // If the tables were empty when Postgres last collected their statistics, this join would take minutes.
   await db.query("ANALYZE");
   const { rows } = await db.query<Receipt>(proof.sql, [asked.map((subject) => subject.id)]);
   const answered = units.map((unit) => ({ subject: unit.subject.id, receipt: proof.receipt(unit) }));

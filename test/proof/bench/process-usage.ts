@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-/** Units of CPU time in /proc per second: 100 on every Linux (getconf CLK_TCK). */
+/** The units of CPU time in /proc: 100 per second on every Linux (getconf CLK_TCK). */
 const TICKS_PER_SECOND = 100;
 
 /** Whether the CPU time of other processes can be read. */

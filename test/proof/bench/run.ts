@@ -112,9 +112,9 @@ function workingCopy(folder: string): string {
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => interrupted.abort());
-// A failure outside a turn must also stop the servers.
+// Stops the servers also after a failure outside a turn.
 process.on("uncaughtException", (error) => interrupted.abort(error));
-// The output's reader has closed it.
+// The reader of this program's output has closed it.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => interrupted.abort());
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 const print = (text: string) => void process.stdout.write(`${text}\n`);
@@ -142,7 +142,7 @@ async function install(contenders: readonly ContenderId[]): Promise<void> {
   await installLibraries();
 }
 
-/** Kills each contender that redeems, one after another, each on its own servers. */
+/** Runs the kills for each contender that redeems, one contender after another, each on its own servers. */
 async function killAll(contenders: readonly ContenderId[], kills: number, seed: number): Promise<void> {
   const verdicts: KillsVerdict[] = [];
   for (const id of contenders.filter((id) => playsIn(CASES.redeem, id) && id !== "c" && id !== "i")) {
@@ -152,7 +152,7 @@ async function killAll(contenders: readonly ContenderId[], kills: number, seed: 
   print(`\n${showKills(verdicts)}`);
 }
 
-/** Exits with status 1 if something grows without a limit. */
+/** Exits with status 1 if a size grows that has no limit in `soak-growth.ts`. */
 async function soak(minutes: number): Promise<void> {
   const servers = await openBenchServers(say);
   try {
@@ -200,7 +200,7 @@ async function bench(
       stageOf.small = await open("small", ROOT, SMALL);
       stageOf.large = await open("large", ROOT, { vouchers, redeemed });
     } else {
-      // Each has its own database, so that the service's worker has no work of others.
+      // Each contender has its own database, so that the service's worker does no work for another contender.
       for (const id of contenders.filter(plays)) stageOf[id] = await open(`of_${id}`, ROOT, null, capped);
       if (against !== undefined) stageOf.against = await open("of_against", against);
     }
@@ -252,7 +252,10 @@ function namesOfProcesses(players: readonly Player[]): Map<number, string> {
   );
 }
 
-/** Another working copy, other databases and other numbers of processes take part in every case of the service. */
+/**
+ * The service of another working copy, on another database or with other numbers of processes takes part in every case
+ * of the service.
+ */
 function playsIn({ contenders }: Case, id: ContenderId): boolean {
   const isService = id === "against" || isScaled(id) || FILLED.some((filled) => filled === id);
   return contenders.includes(id) || (isService && contenders.includes("service"));

@@ -3,7 +3,7 @@ import { formatTable, median } from "./table.ts";
 /** A size at one moment. */
 export interface Measured {
   kind: "table" | "key" | "memory" | "heap";
-  /** The thing that decides whether the size may grow: an index's table, a key's pattern, or the process. */
+  /** By this name `MAY_GROW` says whether the size may grow: an index's table, a key's pattern, or the process. */
   owner: string;
   name: string;
   value: number;
@@ -43,7 +43,10 @@ const MAY_GROW: readonly (readonly [RegExp, string])[] = [
   [/:events$/, "1 000 entries of each queue, about"],
   [/:overview\}:(minute|hour|jobs):\*$/, REPORTED],
 ];
-/** The share of the samples in the first and the last part: a whole number of loads of both kinds. */
+/**
+ * The share of the samples in the first part and in the last part. Each contains the full load and the quarter load
+ * equally often.
+ */
 const PART = 0.25;
 /**
  * A growth within the run is noise unless it exceeds this share of the size and these amounts. A process allocates
@@ -53,7 +56,7 @@ const PART = 0.25;
 const NOISE_SHARE = 0.1;
 const NOISE: Record<Measured["kind"], number> = {
   table: 128 * 1_024,
-  // Ended jobs are kept for half a minute: about a megabyte under this load, which varies.
+  // The queue keeps ended jobs for half a minute: about a megabyte under this load, which varies.
   key: 512 * 1_024,
   memory: 128 * 2 ** 20,
   heap: 32 * 2 ** 20,
@@ -77,7 +80,7 @@ function judgeOne({ kind, owner, name }: Measured, points: readonly (readonly [n
   const slopes = fitPlane(points);
   const values = points.map(([, , value]) => value);
   const length = Math.ceil(values.length * PART);
-  // Garbage counts as heap until it is collected.
+  // A heap contains garbage until it is collected, so its minimum shows the data in use.
   const typical = kind === "heap" ? (some: number[]) => Math.min(...some) : median;
   const [first, last] = [typical(values.slice(0, length)), typical(values.slice(-length))];
   const noise = name.endsWith("bytes") ? NOISE[kind] : NOISE_COUNT;

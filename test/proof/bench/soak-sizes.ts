@@ -18,7 +18,7 @@ const RELATIONS = `
      AND coalesce(o.relnamespace, t.relnamespace, c.relnamespace) = 'public'::regnamespace`;
 /** Keys read in one round trip. */
 const SCAN_COUNT = 1_000;
-/** The ids, numbers and random parts of a Redis key. */
+/** Matches the ids, numbers and random parts of a Redis key, which a pattern replaces. */
 const VARIABLE = /(?:[a-z]{3}_)?[0-9a-hjkmnp-tv-z]{26}|[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{12,}|\d+/g;
 
 /** Opens a reader of the sizes of all data that the service stores, and of its processes' memory. */

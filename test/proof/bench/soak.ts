@@ -20,7 +20,10 @@ const RATES: Partial<Record<CaseId, number>> = {
  */
 const PARTS = 12;
 const LOW = 0.25;
-/** Parts that do not count: caches and connections fill, and the first finished jobs reach their age. */
+/**
+ * The first parts do not count: in them, caches and connections fill up, and the first finished jobs reach the age at
+ * which they are removed.
+ */
 const PARTS_BEFORE = 4;
 /** Samples of each part. */
 const SAMPLES = 10;
@@ -45,7 +48,7 @@ interface How {
 /**
  * Runs the service under a steady mixed load for some minutes, and measures its stored data and its resources.
  * @returns a table, and the names of sizes that grew without a limit.
- * @throws Error on another answer than 200 and 503, and on many of the latter.
+ * @throws Error if an answer is neither 200 nor 503, or if many answers are 503.
  */
 export async function playSoak(servers: BenchServers, { minutes, root, signal, say }: How) {
   const stage = await openStage(servers, "soak", root, { signal, say });

@@ -51,7 +51,7 @@ export async function openBenchServers(say: (line: string) => void) {
     await startRedis(redis, say);
     const info = await withRedis(redisUrl(redis), (client) => client.info("server"));
     const [{ server_version }] = await query(postgresUrl(postgres), "SHOW server_version");
-    // In a container, the process id is the container's own.
+    // If Redis runs in a container, this process id has no meaning outside of it.
     const pid = Number(/^process_id:(\d+)/m.exec(info)?.[1]);
     const command = existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "";
     const redisPids = /redis|valkey/.test(command) ? [pid] : [];
@@ -86,7 +86,7 @@ export type Supply = "vouchers" | "users" | "samples";
 
 /** The database and unused test data, in random order, for the contenders of one git working copy. */
 export interface Stage {
-  /** The checkout whose commands made the database. */
+  /** The checkout whose `voucherctl` made the database. */
   root: string;
   databaseUrl: string;
   db: pg.Pool;
@@ -94,7 +94,7 @@ export interface Stage {
   directory: string;
   /** The variables of contenders besides their addresses. */
   env: Record<string, string>;
-  /** `readKey` is a key for people. */
+  /** `readKey` may only read, as the portal requires. */
   partner: { productId: string; organizationId: string; keyId: string; key: string; readKey: string };
   vouchers: Subject[];
   /** Subjects that are only read, and so never used up: the vouchers, or a sample of a filled database. */
@@ -145,7 +145,7 @@ export async function openStage(
   const partner = await createPartner(voucherctl, capped ? UNREACHED_CAPS : []);
   const userKeysUrl = await useLocalUserKeys(directory);
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
-  // The next statement reports a connection that is lost while idle.
+  // Ignores the loss of an idle connection, which the next statement reports.
   db.on("error", () => undefined);
 
   /** Issues vouchers with a window, or with a file for their codes. */

@@ -38,8 +38,8 @@ export function quantile(values: readonly number[], share: number): number {
 }
 
 /**
- * Renders a case as a Markdown table with the medians of each contender. The ratios compare rate and CPU time with the
- * same round of the service of --against, or of the small database, or else of baseline (a).
+ * Renders a case as a Markdown table with the medians of each contender. The ratios compare rate and CPU time within
+ * the same round: with the service of --against, with the small database, or else with baseline (a).
  */
 export function showCase(title: string, all: readonly Series[]): string {
   const reference = ["against", "small", "a"]

@@ -30,7 +30,10 @@ async function failOver(slot: number) {
   return { killedAt, promotedAt, gapMax, recoveredAt: killedAt + gapMax };
 }
 
-/** Kills the master of some shards. Returns their longest silence beyond the limit, and the wrong answers. */
+/**
+ * Kills the master of some shards. Returns by how much their longest time without a redemption exceeds the limit, and
+ * the wrong answers.
+ */
 async function killMaster() {
   await own.cluster.heal();
   const slot = slotOfShard(own.servers, 0);
@@ -51,7 +54,10 @@ it("the full rate is back ten seconds after a master was killed, and other shard
   await expectFairRound(ROUNDS_MAX, killMaster, ({ tooLongMs, wrong }) => tooLongMs < 0 && wrong.length === 0);
 });
 
-/** Kills the master with the replies' channel. Returns the refusals of other shards, and how long calls take. */
+/**
+ * Kills the master that carries the channel of the replies. Returns the refusals in other shards, and how long calls
+ * take.
+ */
 async function killReplies() {
   await own.cluster.heal();
   const [api] = own.apis as [TestApi];
@@ -62,7 +68,8 @@ async function killReplies() {
   await until(() => load.answers.length > 100);
   const { promotedAt, recoveredAt } = await failOver(slot);
   const tookMs = (from: number) => since(load.answers, from).map(({ sentAt, answeredAt }) => answeredAt - sentAt);
-  // A call without a reply waits for the recheck, a second or two.
+  // Waits until a reply arrives at once. A call without a reply waits one or two seconds, until it reads the job's
+  // result.
   await until(() => tookMs(promotedAt).some((ms) => ms < 900));
   const tooLongMs = Date.now() - recoveredAt;
   await until(() => tookMs(recoveredAt).length > 50);
@@ -75,12 +82,12 @@ it("killing the master with the replies' channel delays replies, but causes no 5
   await expectFairRound(
     ROUNDS_MAX,
     killReplies,
-    // Replies arrive again, so no call waits for the recheck.
+    // Replies arrive again, so no call waits until it reads the job's result.
     ({ tooLongMs, wrong, medianMs }) => tooLongMs < 0 && wrong.length === 0 && medianMs < 900,
   );
 });
 
-/** The number of calls by which a rate of one in a thousand is judged. */
+/** The number of calls from which the test computes the rate of refusals, which may be one in a thousand. */
 const JUDGED = 6_000;
 
 /** Moves the slots around a shard to another master and back. Returns the rate of refusals, in thousandths. */

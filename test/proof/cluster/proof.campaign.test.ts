@@ -13,8 +13,8 @@ import { issueVouchers } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { SHARDS, slotOfShard, useCluster } from "./load.ts";
 
-// Promotes a replica that has missed the start of a job, and kills the job's worker. Redis then says that no worker has
-// started the job.
+// Promotes a replica that does not know yet that a worker has started a job, and kills that worker. Then Redis wrongly
+// says that no worker has started the job.
 
 const own = useCluster({ apis: 1, env: { REDEEM_WAIT_MS: "15000" } });
 let ctx: WorkerContext;
@@ -83,7 +83,7 @@ async function redeemAcrossFailover(
     await master.kill();
     replica.thaw();
     await until(async () => (await cluster.masterOf(slot)) === replica);
-    // The data in Redis is wrong.
+    // Redis has no attempt of the job, although a worker started it.
     expect(await replica.client.hexists(`${prefix}:redeem:${jobId}`, "ats")).toBe(0);
     expect(await replica.client.lpos(`${prefix}:redeem:wait`, jobId)).toBe(0);
     return await asked;

@@ -22,9 +22,9 @@ const own = useCluster({
 
 it("an API and a worker need 20 clients for six shards on a Redis Cluster", async () => {
   await redeemAll(await issueVouchers(own.servers.db, own.partner, 30));
-  // A client connects to a node when it first sends a command there, so its number of connections is random. The names
-  // of connections for subscriptions and for the map of slots have a prefix. A slow connection is replaced before the
-  // server learns of its end.
+  // A client connects to a node when it first sends a command there, so the test counts clients and not connections.
+  // Connections for subscriptions and for the map of slots have names with a prefix. A client may replace a slow
+  // connection before the server learns of its end.
   const countClients = async () => {
     const nodes = await Promise.all(own.cluster.nodes.map(({ client }) => client.client("LIST")));
     const names = nodes.map((list) => Array.from(String(list).matchAll(/ name=(\S+)/g), ([, name = ""]) => name));
@@ -57,7 +57,7 @@ it("the metrics and the dashboard show all six shards of a Redis Cluster", async
   const headers = { authorization: `Basic ${Buffer.from(`ops:${OPS_TOKEN}`).toString("base64")}` };
   const board = await (await fetch(`${api.url}/ops/queues/jobs/api/queues`, { headers })).json();
   const names = (board as { queues: { name: string }[] }).queues.map(({ name }) => name);
-  // Two queues have shards, and the others are in the first one.
+  // Two queues have shards. The other queues are in the first shard.
   expect(new Set(names).size).toBe(2 * SHARDS + CONFIG_PARTS.queues.length - 2);
   expect(names).toContain("3/6 redeem");
 });

@@ -12,7 +12,7 @@ beforeAll(() => {
   voucherctl = openVoucherctl({ adminUrl: own.servers.adminUrl, redisUrl: own.cluster.url });
 });
 
-/** Longer than a call's wait for a worker that starts on a busy machine. Milliseconds. */
+/** Longer than a worker needs to start on a busy machine. Milliseconds. */
 const REDEEM_WAIT_MS = "30000";
 
 const withShards = (shards: string) => ({

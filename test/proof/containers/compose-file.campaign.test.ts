@@ -67,7 +67,7 @@ it("docker-compose.yml gives each container exactly the secrets that it needs", 
     "redis-create": ["REDIS_PASSWORD"],
     pg: ["POSTGRES_PASSWORD"],
     database: ["POSTGRES_PASSWORD"],
-    // HAProxy, which takes Postgres's place, has no secret.
+    // In the profile ha, HAProxy stands in front of Postgres and has no secret.
     proxy: [],
     prometheus: [],
     etcd: [],
@@ -95,7 +95,7 @@ it("docker-compose.yml limits every container's memory, and has health checks fo
     expect(mem_limit, name).toBeDefined();
     expect({ name, checked: healthcheck.test?.[0] === "CMD" }).toEqual({ name, checked: !RUN_ONCE.test(name) });
     // A process that runs but does not serve must not count as healthy, because `up --wait` would return too early. The
-    // log may be late while a witness is unreachable.
+    // log's worker may be healthy before it serves, because a witness may be unreachable.
     if (image === "partner-voucher-api" && !RUN_ONCE.test(name)) {
       expect(healthcheck.test?.join(" "), name).toContain(/log$/.test(name) ? "/metrics'" : "/readyz'");
     }
@@ -217,7 +217,7 @@ function readServices(variables: Record<string, string>): Record<string, Service
       if (kind === "?" && value === "") throw new Error(`${name}: ${rest}`);
       return value;
     });
-  // A default may contain a variable.
+  // A default value may itself contain a variable.
   const revive = (_key: unknown, value: unknown) => (typeof value === "string" ? replace(replace(value)) : value);
   return parse(FILE, revive, { merge: true, maxAliasCount: -1 }).services;
 }

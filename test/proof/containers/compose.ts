@@ -7,12 +7,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { openDeployment } from "./deployment.ts";
 
-// The README's commands, crashes, and operators' tasks.
+// Tries the README's commands, crashes of containers, and operators' tasks.
 
 const URL = "http://127.0.0.1:13080";
-/** An API that hangs while it drains ends itself after 15 seconds, so every limit is shorter. Milliseconds. */
+/**
+ * Maximum duration of a stop. It is below the 15 seconds after which a process that hangs while it drains ends itself.
+ * Milliseconds.
+ */
 const NOT_HUNG_MS = 14_000;
-/** The stop time of the idle containers, in durations of one command in a container. */
+/** Maximum time to stop the idle containers, as a multiple of the duration of one command in a container. */
 const STOP_COMMANDS = 10;
 /** The start time of the API and the workers without other load. Milliseconds. */
 let startMs = 0;

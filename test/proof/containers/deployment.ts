@@ -43,7 +43,7 @@ async function copyCheckout(baseUrl: string | undefined) {
   /** Runs a program in the checkout, and returns its output. */
   async function runWith(input: string, command: string, ...args: string[]): Promise<string> {
     const running = promisify(execFile)(command, args, inCheckout);
-    // A program may end before its input is written. Its exit status says whether it needed the input.
+    // Ignores that a program ends before it has read its input. Its exit status says whether it needed the input.
     running.child.stdin?.on("error", () => undefined).end(input);
     const { stdout } = await running.catch((error) => assert.fail(`${error.message}\n${error.stdout}`));
     return stdout;

@@ -307,7 +307,7 @@ it("Prometheus scrapes the jobs of docs/observability, at existing pods and port
   const components = PODS.map(({ metadata }) => metadata.labels["app.kubernetes.io/component"]);
   for (const { job_name, relabel_configs } of jobs) {
     expect(components).toContain(job_name);
-    // The alert for a missing worker must find only its own component in its job.
+    // The alert for a missing worker selects a job, so each job must contain only its own component.
     expect(relabel_configs[0].regex).toBe(job_name);
     expect(relabel_configs[1].regex).toBe("metrics");
   }

@@ -19,8 +19,9 @@ const REFUSALS: Record<string, readonly string[]> = {
 /** The 404 of a reference that has redeemed nothing. */
 const UNREDEEMED = "redemption_not_found";
 /**
- * No partner sends enough to get `overloaded`, because another caller sends the floods. An issuer's acts have few
- * connections, and faults block them for long. A key may have two files at a time.
+ * Only these operations may get `overloaded`. Other calls of partners are too few, because another caller sends the
+ * floods. An issuer's acts have few connections, which faults block for long, and a key may have only two files at a
+ * time.
  */
 const ACTS_ON_VOUCHERS = ["void", "suspend", "resume", "extend"];
 const OVERLOADED: readonly string[] = [...ACTS_ON_VOUCHERS, "issue", "codes", "voidBatch", "endContract"];
@@ -56,7 +57,7 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
   }
   if (isForeign) return status === 404 && code === "voucher_not_found" ? null : "a foreign voucher must answer 404";
   if (ask.operation === "redemption" && status === 404 && code === UNREDEEMED) return null;
-  // The end was not after the present one, or had passed.
+  // The service refuses an extension to an end that is not later than the present one, or that has passed.
   if (status === 400 && code === "invalid_request" && ask.operation === "extend") return null;
   if (status === 429 && code === "cap_reached" && ask.operation === "redeem") return null;
   if (status === 409 && code !== undefined && REFUSALS[ask.operation]?.includes(code)) return null;

@@ -6,9 +6,9 @@ import { ROUNDING_MS } from "./stepped-clock.ts";
 export type Redeem = Exchange<AskFor<"redeem">>;
 
 /**
- * Maximum time from sending a request to the first read of an attempt that may still redeem: a pause of the API process
- * that it does not notice (2 s), then the time after which it treats a request as outdated (5 s), on a busy machine.
- * Milliseconds.
+ * If an attempt's first read comes later than this after its request, the attempt cannot redeem. It is the longest
+ * pause that an API process does not notice (2 s), plus the time after which the process treats a request as outdated
+ * (5 s), plus some time for a busy machine. Milliseconds.
  */
 const FIRST_READ_MAX_MS = 10_000;
 
@@ -45,7 +45,9 @@ export function isOpen({ status, code }: Pick<Exchange, "status" | "code">): boo
   return status === null || code === "redeem_unknown" || code === "unavailable";
 }
 
-/** The process reads a call before it answers it. It may read an abandoned call later. */
+/**
+ * The latest time of a call's first read: before its answer, or, for an abandoned call, some seconds after it was sent.
+ */
 export function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
   return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
 }
@@ -60,7 +62,10 @@ export function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
   );
 }
 
-/** The voucher of each reference by `refOf`, from any answer or webhook. A reference never has a second voucher. */
+/**
+ * The voucher that each reference redeemed, from all answers and webhooks. The keys are those of `refOf`. A reference
+ * never redeems a second voucher.
+ */
 export function redeemedUnder({ exchanges, webhooks }: History): Map<string, string> {
   const shown = exchanges.flatMap(({ ask, status, body }): [string, string][] => {
     if (status !== 200) return [];

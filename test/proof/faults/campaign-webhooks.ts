@@ -41,8 +41,8 @@ export async function addReceivers(
       );
     }
   }
-  // This commit waits for no standby. If the standby is cut off, the wait would last until the end of this fault.
-  // Commits of the service may lock the rows until then.
+  // This commit waits for no standby, because the wait could last as long as another fault cuts the standby off.
+  // Meanwhile commits of the service may keep the rows locked.
   const enable = `
     UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
            disabled_at = CASE WHEN NOT $2 THEN now() END, failing_since = NULL

@@ -6,7 +6,7 @@ import { checkCap } from "./caps.ts";
 import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
 import type { History, SuppliedKey, SuppliedVoucher, Violation } from "./history.ts";
 
-/** The key's daily cap, which the tills reach during the faults. */
+/** The key's daily limit. It is so low that the tills reach it during the faults. */
 const MAX_PER_DAY = 8;
 const TILLS = 4;
 const VOUCHERS = 2_000;

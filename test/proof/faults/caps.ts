@@ -10,8 +10,8 @@ interface Recorded {
 
 /**
  * Expects that a key never redeems more than its daily limit, that no call is refused below it, and that no other key
- * is refused. A redemption may have come before a refusal if its first call was sent before the refusal arrived. A lost
- * primary may take redemptions along, so then each call without such a refusal may have redeemed.
+ * is refused. A redemption may precede a refusal if its first call was sent before the refusal arrived. If a primary
+ * was lost, redemptions may be lost too. Then every call that was not refused may have redeemed.
  * @param recorded the key's redemptions in the database at the end.
  */
 export function checkCap(

@@ -28,7 +28,7 @@ const REPEATS_AT_ONCE = 16;
 /** Maximum number of exchanges in a violation. */
 const SHOWN_MAX = 10;
 
-/** A violation without a request that shows it. */
+/** A violation that no single request shows. */
 export function violation(rule: string, detail: string): Violation {
   return { rule, detail, exchanges: [] };
 }
@@ -94,7 +94,7 @@ export async function checkEverything(
     ...checkErasures(history, records),
     ...checkAnswers(history, records),
   );
-  // Last, because repeats of false answers change the database.
+  // This check is last, because the repeat of a false answer changes the database.
   violations.push(...(await repeatConfirmed(apis, history)));
   const rules = { ...SOON, ...ALWAYS, ...(!clock.hasStepped && ON_A_STEADY_CLOCK) };
   for (const { rule, detail } of await findBrokenRows(db, rules)) violations.push(violation(rule, detail));
@@ -105,7 +105,7 @@ export async function checkEverything(
 }
 
 /**
- * Expects that a copy from before the first redemption has no redemption, because its worker must not run the
+ * Expects no redemption in a copy that was made before the first one, because the copy's worker must not run the
  * original's jobs.
  */
 export async function checkUntouched(db: pg.Pool): Promise<Violation[]> {

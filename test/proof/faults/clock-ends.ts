@@ -58,8 +58,8 @@ function readExtensions(history: History): Iterable<End> {
 }
 
 /**
- * The end of a reservation whose answer is missing. The exact time is unknown, but it is at least the reservation's
- * duration after the request.
+ * The ends of reservations whose answer is missing. Their exact time is unknown: at least the duration of a reservation
+ * after the request.
  */
 function unnamedEnds({ exchanges }: History, clock: SteppedClock): VoucherOperation[] {
   const durationMs = clock.hasStepped ? 0 : shortestReservationMs(exchanges) - ROUNDING_MS;
@@ -76,7 +76,10 @@ function unnamedEnds({ exchanges }: History, clock: SteppedClock): VoucherOperat
   });
 }
 
-/** The shortest reservation of a run in any look-up. All have the same duration. Zero if no look-up shows one. */
+/**
+ * The duration of the run's reservations, which all last equally long: the shortest that a look-up shows. Zero if no
+ * look-up shows one.
+ */
 function shortestReservationMs(exchanges: readonly Exchange[]): number {
   let shortest = Number.POSITIVE_INFINITY;
   for (const { ask, status, body } of exchanges) {

@@ -32,7 +32,7 @@ export interface ClusterOptions {
   redisDiskMb?: number;
   /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
-  /** Further features of the embedded Postgres. */
+  /** Options of the embedded Postgres, such as a standby. */
   postgres?: ConstructorParameters<typeof FaultPostgres>[2];
   /**
    * Opens a Postgres other than the embedded one, in a folder that does not exist yet, with its logs in another folder.
@@ -87,7 +87,7 @@ async function openServers(options: ClusterOptions, directory: string, logs: str
   const workerWire = await openTcpProxy(redis.url);
   /** The proxy of the second API process, if it has one. */
   const apiWire = await openTcpProxy(redis.url);
-  /** Replaces `redis`, `replica` and both proxies unless null. */
+  /** If not null, the service uses this cluster instead of `redis`, `replica` and both proxies. */
   const redisCluster = options.redisCluster ? await startRedisCluster() : null;
   const close = async () => {
     await Promise.all([postgres, redis, replica, workerWire, apiWire].map((server) => server.close()));
@@ -150,7 +150,7 @@ function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: S
   };
 }
 
-/** Creates, but does not start, deployments of further databases on the servers of the main one. */
+/** Creates deployments with their own databases on the servers of the main deployment. Does not start them. */
 function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
   /** Creates a worker and the given number of API processes for a database. */
   const deploy = async (name: string, apis: number): Promise<Deployment> => {

@@ -34,7 +34,7 @@ const CONFIRMED = Array.from(TABLE.matchAll(/^\| (.*?) \| [^|]*\bconfirmation\b/
 
 type Answer = { status: number; text: string };
 
-/** The session of a redeem with a waiting COMMIT: the session has the lock that the trigger of redemptions acquires. */
+/** Finds the session of a redeem whose COMMIT waits, by the lock that the trigger of redemptions acquires. */
 const WAITING_REDEEM = `
   SELECT FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
    WHERE a.wait_event = 'SyncRep' AND l.locktype = 'advisory' AND l.classid::bigint >> 16 = 21092`;
@@ -65,7 +65,7 @@ it.each(
   const { rows } = await db.query("SELECT status, redeem_code FROM vouchers JOIN redemptions ON voucher_id = id");
   expect(rows).toEqual([{ status: "Redeemed", redeem_code: expect.any(String) }]);
 
-  // Creates the event's deliveries, like the sweeper and the fan-out after a restart.
+  // Waits until the sweeper and the fan-out have created the event's deliveries.
   await whileWaitsEnd(db, () => until(async () => (await db.query("SELECT FROM webhook_deliveries")).rowCount));
   const told: Record<string, unknown> = {};
   for (const [name, call] of Object.entries(calls)) {
@@ -74,7 +74,7 @@ it.each(
   }
   expect(told).toEqual(Object.fromEntries(CONFIRMED.map((name) => [name, 503])));
   expect(await till.lookUp(active.code)).toMatchObject({ status: 200, body: { voucher: { status: "Active" } } });
-  // An act also gives up by itself.
+  // An act gives up by itself, even if nothing ends its wait.
   expect(await calls.renameBrand?.()).toMatchObject({ status: 503 });
 
   await postgres.promoteStandby();

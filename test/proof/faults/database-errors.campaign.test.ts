@@ -54,8 +54,8 @@ it("an attempt that the database always refuses does not prevent another referen
 
 /**
  * Makes the next `count` redemptions whose reference begins with `prefix` fail with `sqlState`. A sequence counts the
- * failures, because a rollback does not reset it. The trigger runs as the sequence's owner, because the service has no
- * rights on the sequence.
+ * failures, because a rollback does not undo a sequence. The trigger runs as the owner of the sequence, because the
+ * service has no right to use it.
  */
 async function failRedemptions(sqlState: string, prefix: string, count: number): Promise<void> {
   await db.query(`

@@ -149,7 +149,7 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body" | 
   }
 }
 
-/** A cursor contains the range of its list. */
+/** The query parameters of a list's start. A cursor contains the list's whole range. */
 function placeOf({ from, after }: AskFor<"list">): string {
   return after === null ? `from=${from}` : `cursor=${encodeURIComponent(after.cursor)}`;
 }
@@ -181,7 +181,7 @@ function keepOf(ask: Ask, { status, body, text, headers }: Answer): unknown {
   }
 }
 
-/** Keeps only this part, because thousands of pages must fit into memory. */
+/** Keeps only this part of each redemption, because thousands of pages must fit into memory. */
 function keepRedemption({ externalRef, voucherInstanceId, redeemCode, redeemedAt }: Record<string, string>) {
   return { externalRef, voucherInstanceId, redeemCode, redeemedAt };
 }

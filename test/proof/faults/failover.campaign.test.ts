@@ -71,8 +71,8 @@ it("connections that are lost without being closed leave no voucher locked", asy
 });
 
 /**
- * Creates a partner, and calls that repeat its earlier changes. A failover could undo these changes. No call redeems
- * the voucher of `order`.
+ * Creates a partner, makes changes, and returns calls that repeat them. A failover could undo the changes. No call
+ * redeems the voucher of `order`.
  */
 async function makeRepeats(pool: pg.Pool, api: TestApi) {
   const own = await makePartner(pool);

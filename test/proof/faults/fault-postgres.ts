@@ -24,8 +24,8 @@ export interface FaultyDatabase {
   /** Kills all processes of the primary at once, like a crash of its machine, and waits until they have ended. */
   kill(): Promise<void>;
   /**
-   * Kills one process of the primary. Postgres then ends all connections and recovers. An embedded one has recovered
-   * when this resolves.
+   * Kills one process of the primary. Postgres then ends all connections and recovers. With the embedded server, this
+   * resolves only after the recovery.
    */
   killOne(random: SeededRandom): Promise<void>;
   /** Freezes the primary. */
@@ -38,8 +38,7 @@ export interface FaultyDatabase {
 /** The name of the standby for which commits wait. */
 const STANDBY = "standby";
 /**
- * A server that does not respond for this long after the crash of one of its processes will never respond.
- * Milliseconds.
+ * If a server does not respond for this long after the crash of one of its processes, it never will. Milliseconds.
  */
 const HUNG_MS = 30_000;
 
@@ -50,7 +49,7 @@ export class FaultPostgres implements FaultyDatabase {
   readonly #withStandby: boolean;
   #server: LocalPostgres;
   #standby: LocalPostgres | null = null;
-  /** The server with the right files while a copy with others replaces it. */
+  /** The original server, while a copy with other files replaces it. */
   #trueServer: LocalPostgres | null = null;
   #isCutOff = false;
   #copies = 0;

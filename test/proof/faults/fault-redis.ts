@@ -115,7 +115,7 @@ export class FaultRedis {
     try {
       writeFileSync(this.#filler, Buffer.alloc(bavail * bsize));
     } catch (error) {
-      // The server has written meanwhile, so less data fills the disk.
+      // The server may have written meanwhile, so the disk is already full.
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
     }
   }
@@ -143,8 +143,8 @@ export class FaultRedis {
   }
 
   /**
-   * SIGKILL alone loses nothing, because the kernel keeps the writes. To lose writes like a machine that crashes, this
-   * cuts the file to its length at that time.
+   * SIGKILL alone loses nothing, because the kernel keeps the writes. To lose writes as a machine that crashes would,
+   * this cuts the file to its length at `keptUntilMs`.
    */
   #cutTail(keptUntilMs: number): void {
     const file = this.#newestLog();

@@ -20,8 +20,8 @@ export interface Stage {
   /** Turns an organization's hostile receivers of one kind on or off. */
   enableReceivers: (kind: HostileKind, enabled: boolean) => Promise<unknown>;
   /**
-   * Called once a primary has stopped answering, because commits that no standby has may be lost with it. `fromMs` is
-   * the earliest time at which it may have stopped, if that is not now, on the monotonic clock.
+   * Called once a primary has stopped answering, because commits that no standby has may be lost with it. By default it
+   * stopped now. Otherwise `fromMs` is the earliest time at which it may have stopped, on the monotonic clock.
    */
   onPrimaryLost: (fromMs?: number) => void;
   /** Called once the right files are back. `fromMs` is when they were set back, on the monotonic clock. */
@@ -36,7 +36,7 @@ export type Turn = <T>(work: () => Promise<T>) => Promise<T | false>;
 
 export interface Scene extends Stage {
   random: SeededRandom;
-  /** Waits, or returns at once if the run has ended, so that faults are still undone. */
+  /** Waits. Returns at once if the run has ended, so that the caller soon undoes its fault. */
   pause: (ms: number) => Promise<void>;
   /**
    * Excludes faults of the server from work that needs a running server. A fault that needs both locks takes this one
@@ -44,7 +44,7 @@ export interface Scene extends Stage {
    */
   postgresTurn: Turn;
   redisTurn: Turn;
-  /** Taken last, by all work that must not start on set-back files. */
+  /** Excludes the time in which files are set back. Work that needs several locks takes this one last. */
   startTurn: Turn;
 }
 

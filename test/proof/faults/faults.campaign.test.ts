@@ -13,7 +13,8 @@ const ALONE: TargetName[] = ["setBack", "repeatedActs", "lockedRows", "floods"];
 
 it("partners and users get true answers, and each voucher one redemption, during faults", async () => {
   const targets = TARGET_NAMES.filter((name) => !ALONE.includes(name) && (name !== "clock" || hasFakeTime()));
-  // Its plan contains nearly every kind of fault, including a worker frozen for longer than its jobs stay locked.
+  // The plan of this seed contains nearly every kind of fault. One of them freezes a worker for longer than its jobs
+  // stay locked.
   const isEnough = ({ issued, voided, erased, suspended, extended, ...others }: Progress) =>
     Math.min(issued, voided, erased, suspended, extended, others.second.confirmed) > 0 &&
     Math.min(issued + voided + erased, others.acquired, others.checkpoints, others.files) > 5 &&
@@ -31,7 +32,7 @@ it("answers stay true while Postgres is set back to older files, acts and jobs r
 it.skipIf(onPath("redis-server") === null)(
   "partners and users get true answers on a Redis Cluster while masters fail and standbys take over",
   async () => {
-    // Its plan kills masters, including the master that carries replies, promotes a stale replica, and kills the
+    // The plan of this seed kills masters, also the one that carries replies, promotes a stale replica, and kills the
     // primary of Postgres.
     const isEnough = ({ faults }: Progress) => Object.keys(faults).some((fault) => fault.startsWith("redisCluster"));
     await run({ seed: 338, onCluster: true, isEnough });

@@ -5,7 +5,10 @@ import type { CalledApi, CallerOptions } from "./exchange.ts";
 import type { SuppliedKey, Violation } from "./history.ts";
 import { type Answer, sendCall } from "./http-call.ts";
 
-/** The sizes of pages: the smallest is far behind at times, so that faults come between its pages. */
+/**
+ * The page sizes of the two followers. The one with the small pages sometimes lags, so that faults come between its
+ * pages.
+ */
 const LIMITS = [7, 1_000];
 /** Longer than a call may wait for an event. Milliseconds. */
 const TIMEOUT_MS = 5_000;
@@ -13,7 +16,7 @@ const PAUSE_MS = { min: 20, max: 200 };
 /** The size of pages once the faults are over. */
 const REST_LIMIT = 1_000;
 
-/** What a follower has read: each event as its voucher with its sequence, in the order in which they came. */
+/** What a follower has read: voucher and sequence of each event, in the order of arrival. */
 interface Followed {
   key: SuppliedKey;
   limit: number;
@@ -55,8 +58,8 @@ async function readPage(one: Followed, { url }: CalledApi, limit = one.limit): P
 type Listed = Record<"entityId" | "sequence", string | number>;
 
 /**
- * Each follower must have read exactly what is in the database, in its final order: no event before a cursor that it
- * had, none skipped, none twice, and no cursor lost.
+ * Each follower must have read exactly the database's events in their final order. No event was added before a cursor,
+ * skipped or read twice, and the service accepted every cursor.
  */
 export async function checkFollowed(
   db: pg.Pool,

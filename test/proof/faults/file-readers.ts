@@ -8,7 +8,7 @@ import { askUntilAnswered, type CalledApi, type CallerOptions } from "./exchange
 import type { PartnerAsk, SuppliedKey } from "./history.ts";
 import type { Organization } from "./organizations.ts";
 
-/** Codes in the file, so many that it takes a while. */
+/** The number of codes in the file, so large that sending it takes a while. */
 const CODES = 5_000;
 const READING_MS = { min: 200, max: 800 };
 
@@ -31,8 +31,8 @@ export async function supplyFiles(db: pg.Pool, { keys, productId }: Organization
 }
 
 /**
- * Starts a proxy in front of each process that uses HTTP/1.0 to it, in which a response may end with its connection.
- * Without nginx, callers use the processes directly.
+ * Starts a proxy in front of each process. The proxy sends HTTP/1.0 to the process, so a response may end with its
+ * connection. If nginx is missing, callers use the processes directly.
  */
 export async function openProxies(apis: readonly ApiProcess[]) {
   if (!hasProgram("nginx")) return { proxied: apis as readonly CalledApi[], close: async () => undefined };

@@ -43,7 +43,7 @@ export const FLOOD_KINDS = Object.keys(FLOODS) as FloodKind[];
 
 /** The number of calls in a flood, and how many wait for their answers at once. */
 const FLOOD = { calls: 300, atOnce: 100 };
-/** The places of public calls are divided by address, so a flood has its own address. */
+/** Addresses share the places for public calls, so the flood comes from its own address. */
 const FLOODER_ADDRESS = "127.0.0.9";
 /** How long a caller of a flood waits. Half of the callers leave at once. Milliseconds. */
 const WAIT_MS = { leaving: 50, waiting: 5_000 };

@@ -58,8 +58,8 @@ export interface ListCursor {
 /** The redemption of a reference. */
 export type ReferenceAsk = { operation: "redemption"; key: SuppliedKey; externalRef: string };
 /**
- * A page of the redemptions of the key's organization: at or after a time, or after an earlier page. With a `file` of
- * the partner API or the portal, all redemptions.
+ * A request for a page of the organization's redemptions, from a time on or after an earlier page. With `file`, it asks
+ * for all redemptions as a file of the partner API or the portal.
  */
 export type ListAsk = {
   operation: "list";
@@ -87,8 +87,8 @@ export type Operation = Ask["operation"];
 export type AskFor<Wanted extends Operation> = Extract<Ask, { operation: Wanted }>;
 
 /**
- * One request and its outcome. Times are in milliseconds. `sentAtMs` and `endedAtMs` are of the host's clock, which the
- * database's follows. `invokedMs` and `returnedMs` are of the monotonic clock, which orders calls.
+ * One request and its outcome. Times are in milliseconds. `sentAtMs` and `endedAtMs` come from the host's clock, which
+ * the database's clock follows. `invokedMs` and `returnedMs` come from the monotonic clock, which orders calls.
  */
 export interface Exchange<A extends Ask = Ask> {
   /** Position in the history. */
@@ -124,7 +124,7 @@ export interface Told {
   recordHash: string;
 }
 
-/** A time range in which a primary was lost, at one moment. Milliseconds of the monotonic clock. */
+/** A primary was lost at one moment within this time range. Milliseconds of the monotonic clock. */
 export interface Loss {
   fromMs: number;
   untilMs: number;
@@ -150,11 +150,11 @@ export class History {
   /** Time ranges of losses: a primary was lost with commits that no standby had. */
   readonly losses: Loss[] = [];
   /**
-   * Time ranges in which the server's files were set back. A process of the service refuses them, but an operator may
-   * not.
+   * Time ranges in which the server's files were set back. Processes of the service refuse these files, but an
+   * operator's command may use them.
    */
   readonly setBacks: Loss[] = [];
-  /** The time of the first answer that confirmed a release, redemption or void. */
+  /** The times of the first answers that confirmed each release, and each redemption or void. */
   readonly endings = { releasedAtMs: new Map<string, number>(), finalAtMs: new Map<string, number>() };
 
   add(exchange: Omit<Exchange, "number">): Exchange {

@@ -3,8 +3,8 @@ import type { Records } from "./records.ts";
 import { isConfirmed, openReport } from "./rules.ts";
 
 /**
- * The rules for issues and voids of batches, and ends of contracts. The rules of a voucher's register include the
- * effect of a void on each voucher.
+ * The rules for issues and voids of batches, and ends of contracts. The rules in `voucher-register.ts` check the effect
+ * of a void on each voucher.
  */
 export function checkIssuers(history: History, { batches, endedContracts }: Records): Violation[] {
   const { violations, report } = openReport();
@@ -50,15 +50,14 @@ export function checkIssuers(history: History, { batches, endedContracts }: Reco
   return violations;
 }
 
-/** The rules for erased references. The rules for all references include that each keeps its redemption. */
+/** The rules for erased references. Other rules check that each reference, erased or not, keeps its redemption. */
 export function checkErasures(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   const lists = history.of("list").filter(isConfirmed);
   const erasures = history.of("erase");
   const begun = new Map(erasures.toReversed().map(({ ask, invokedMs }) => [refOf(ask), invokedMs]));
   /**
-   * The times when an answer confirmed an erasure of a reference whose redemption was confirmed before the erasure
-   * began.
+   * Erasures that an answer confirmed, by reference, if the redemption was confirmed before the erasure began.
    */
   const told = new Map<string, Exchange>();
   for (const erasure of erasures.filter(isConfirmed)) {

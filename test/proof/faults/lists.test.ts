@@ -15,13 +15,13 @@ const OTHERS = "a list has only its organization's redemptions";
 const LIMIT = "a page has at most as many redemptions as its limit";
 const NO_END = "a list without an end has a next page";
 const OLDER = "no answer shows an older state than one shown before it was asked";
-/** These histories do not test this rule: they show redemptions that no call has made. */
+/** Not tested here. These histories break this rule, because they show redemptions that no call has made. */
 const REGISTER = "each voucher behaves as one register";
 
 it.each<[history: string, broken: string[]]>([
   ["list 0-5000: 1000a 2000b", []],
   ["list 1000-5000: 1000a", []],
-  // Missing redemptions, and where they are known from.
+  // A list lacks a redemption that an earlier or later answer, a webhook or the database shows.
   ["redeem 2000b, list 0-5000: 1000a", [CHANGED]],
   ["list 0-5000: 1000a, redeem 2000b", [CHANGED]],
   ["redemption 2000b, list 0-5000: 1000a", [CHANGED]],
@@ -42,7 +42,7 @@ it.each<[history: string, broken: string[]]>([
   ["redeem 1000a, list 0-5000 of 1: 1000b", [CHANGED]],
   ["redeem 2000b, list 0-5000 of 2: 1000a 3000c", [CHANGED]],
   ["redeem 2000b, list 0-5000 of 2: 1000a", [CHANGED]],
-  // Redemptions that do not belong to the page.
+  // A page contains redemptions that do not belong to it.
   ["list 0-5000: 5000a", [RANGE]],
   ["list 0-5000: 4999a", []],
   ["list 0-5000: 1000a 6000b", [RANGE]],

@@ -120,7 +120,7 @@ function knownOf({ exchanges, webhooks }: History, records: Records | null): Rea
     }),
   );
   const all = [...recorded, ...told, ...exchanges.flatMap(showsOf)];
-  // Two different times of one redemption are both known: one of them is wrong.
+  // If answers show two different times of one redemption, both are kept, because one of them is wrong.
   const once = new Map(all.map((one) => [`${one.organizationId} ${one.voucherId} ${one.redeemedAtMs}`, one]));
   return Map.groupBy(once.values(), ({ organizationId }) => organizationId);
 }

@@ -15,9 +15,9 @@ const AGAIN_MS = 400;
 const DELIVERED_MS = 300;
 
 /**
- * Other sessions lock the next vouchers. The jobs of these vouchers are delivered again while their first deliveries
- * wait or after these gave up, like stalled jobs or jobs after a loss in Redis. Then the locks end. The answers that
- * were sent by then must stay true.
+ * Other sessions lock the next vouchers. While the jobs of these vouchers wait for the locks, or after they gave up,
+ * they are delivered again, as after a stall or a loss in Redis. Then the locks end. All answers that were sent by then
+ * must stay true.
  */
 const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
   target<LockedAction>(
@@ -37,7 +37,7 @@ const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
             await outside.query(lock, [scene.upcomingVouchers()]);
             await scene.pause(GATHER_MS);
             await bringBack(scene, fault);
-            // The queue does this by itself after the jobs' locks have expired.
+            // Does now what the queue does by itself once the jobs' locks have expired.
             await deliverAgain(scene.cluster);
             await scene.pause(DELIVERED_MS);
           });
@@ -46,7 +46,7 @@ const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
       ),
   );
 
-/** Lets first deliveries give up, and jobs return to the queue. */
+/** Waits until the first deliveries have given up, and returns their jobs to the queue. */
 async function bringBack({ cluster, random, pause }: Scene, { action, forMs }: Fault<LockedAction>): Promise<void> {
   const { redis, redisCluster } = cluster;
   if (action === "deliverAgain") {

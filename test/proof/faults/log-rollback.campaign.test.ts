@@ -67,7 +67,7 @@ it.each([
   const db = await open(copy);
   if (isStandby) await promote(postgresUrl(copy));
   running.proxy.lead(postgresUrl(copy));
-  // The lost redemption is repeated, as the runbook says.
+  // Repeats the lost redemption, as the runbook says.
   const repeatLost = async () => {
     await untilStarted(async () => (await redeem(3)).status === 200);
     expect((await redeem(0)).status).toBe(200);

@@ -25,7 +25,10 @@ const onWait = (sentence: string) => {
 };
 /** How long a reader continues after the report of a wait: longer than two attempts. Milliseconds. */
 const HOLD_MS = 8_000;
-/** Shorter than a wait until the reader's end, and much longer than one attempt. Milliseconds. */
+/**
+ * Maximum wait of a call. It is shorter than the reader's remaining time, and much longer than one attempt of the
+ * migration. Milliseconds.
+ */
 const BLOCKED_MAX_MS = 6_000;
 
 beforeAll(async () => {
@@ -62,7 +65,7 @@ describe("a migration of a table that a long transaction is reading", () => {
       ended = true;
     });
     const waits: number[] = [];
-    // A query has waited for an attempt.
+    // Some query had to wait for the lock of an attempt.
     const hasWaited = () => waits.some((ms) => ms > 50);
     await until(async () => {
       const askedAt = performance.now();
@@ -98,7 +101,7 @@ describe("a migration of a table that a long transaction is reading", () => {
   });
 });
 
-/** The vouchers for half a minute of calls, two vouchers every 40 ms. */
+/** The number of vouchers for half a minute of calls, two vouchers every 40 ms. */
 const CALLED_MAX = 850;
 
 it("at most a tenth of calls fail while a migration waits for a long read of vouchers", async () => {

@@ -16,7 +16,8 @@ import type { ServiceProcess } from "./service-process.ts";
 import { setBackTarget } from "./set-back.ts";
 
 /**
- * How far steps move the database's clock from the host's. Two steps together are no jump for a process. Milliseconds.
+ * How far a step moves the database's clock from the host's. Even two steps together are smaller than what a process
+ * counts as a jump. Milliseconds.
  */
 const CLOCK_MAX_MS = 4_500;
 /** The size of a jump of the database's clock, which ends with the next fault. Milliseconds. */
@@ -90,8 +91,9 @@ const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
   });
 
 /**
- * Starts a copy of the running server, on its timeline or a later one, with an API process, a worker or both. None of
- * them may change any data. The original makes marks first, because otherwise the copy would rightly replace it.
+ * Starts a copy of the running server, on its timeline or a later one, with an API process, a worker or both. They must
+ * not change any data. The original must make marks first, because the processes would rightly prefer a copy to a
+ * server without marks.
  */
 async function runHotCopy({ cluster, random, pause, violations }: Scene, { action, forMs }: Fault) {
   const isReady = await untilReady(cluster).then(
@@ -203,7 +205,7 @@ const TARGETS = {
     (random) => ({ action: random.weigh({ kill: 4, killOne: 2, freeze: 3, lockRows: 1 }), forMs: takeover(random) }),
     (scene, fault) =>
       scene.postgresTurn(async () => {
-        // A standby may take over, now or after a thaw.
+        // A standby may take over now, or after the primary was thawed.
         const fromMs = performance.now();
         await inflictOnPostgres(scene, fault);
         // The next fault needs standbys.
@@ -249,7 +251,10 @@ interface Length {
   forMs: number;
   /** Ends them after this number. */
   count?: number | undefined;
-  /** Continues after `forMs` until this holds, with ever rarer faults, or until the wait is hopeless. */
+  /**
+   * If this does not hold after `forMs`, faults continue until it does, but become rarer. Ends when the wait is
+   * hopeless.
+   */
   isEnough: () => boolean;
 }
 
@@ -282,7 +287,10 @@ export async function inflictFaults(
     .catch(() => undefined)
     .finally(() => enough.abort());
   const startedAt = performance.now();
-  /** How much rarer faults are after `forMs`, because on a slow machine few calls succeed between frequent faults. */
+  /**
+   * The factor by which pauses between faults grow after `forMs`, because on a slow machine few calls succeed between
+   * frequent faults.
+   */
   const rarity = () => Math.max(1, (performance.now() - startedAt) / forMs);
   let inflicted = 0;
   const endure = async (name: TargetName) => {

@@ -1,7 +1,7 @@
 import { saysNotRedeemed } from "./attempts.ts";
 import { acquisitionOf, type Exchange, type History, refOf, type Told } from "./history.ts";
 
-// The content of each answer, as states in an order.
+// Translates each answer into the states that it shows. States of one subject have an order.
 
 /** One state in an answer. */
 export interface Observation {
@@ -12,8 +12,8 @@ export interface Observation {
   /** Two states of one rank must have the same content. Undefined if the answer does not contain it. */
   content?: string | undefined;
   /**
-   * Whether the answer may show only data that a standby has. A pending event is no final answer, and is lost with a
-   * primary.
+   * Whether the answer may show this state only if a standby has it. A pending event is no final state, so a lost
+   * primary may take it along.
    */
   isConfirmed: boolean;
   /** When the request was sent and its answer arrived. Milliseconds of the monotonic clock. */
@@ -93,7 +93,7 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
       const { organizationId } = ask.key;
       const listed = body.redemptions as (ShownRedemption & { externalRef: string })[];
       return [
-        // One row has the deployment's time, for all processes, keys and organizations.
+        // All processes, keys and organizations of a deployment share one `completeUntil`, which is in one row.
         { subject: "lists", rank: Date.parse(body.completeUntil) },
         ...listed.flatMap((one) => redemptionIs(`${organizationId} ${one.externalRef}`, one)),
       ];

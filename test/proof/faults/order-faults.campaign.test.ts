@@ -16,8 +16,8 @@ import { SeededRandom } from "./seeded-random.ts";
 import { GROWTHS, grow, isKnown, readEnd, readTransaction } from "./set-back.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// Orders of events from the campaign, one at a time. In each, a caller has an answer that another process could still
-// contradict.
+// Each test plays one order of events that the campaign meets at random: a caller has an answer that another process
+// could still contradict.
 
 /** The redeem wait. Half of it is for a locked row, and the rest is for a second delivery. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
@@ -94,7 +94,7 @@ const hasNoJob = async () => (await countRedeemJobs()).all === 0;
 
 it("a second delivery of a redeem job redeems nothing after the caller was told that nothing changed", async () => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
-    // The first delivery gives up before the second one, which waits equally long.
+    // Both deliveries wait equally long, so the first gives up before the second.
     await until(async () => (await longestWaitMs(cluster.db)) > 1_500);
     expect(await deliverAgain(cluster)).toBe(1);
     return asked;
@@ -191,7 +191,9 @@ it("answers before a promotion agree with answers after it, even if waiting sess
 /** How long each flood lasts. Milliseconds. */
 const FLOODED_MS = 700;
 
-/** On a busy machine, a call during a flood may exceed one of the limits of 1.5 seconds. */
+/**
+ * Floods may be repeated this often, because on a busy machine a call during a flood may exceed a limit of 1.5 seconds.
+ */
 const FLOODS_MAX = 3;
 
 it("no flood by one caller costs another caller an answer", async () => {

@@ -167,7 +167,7 @@ it.each<[calls: string, broken: string[]]>([
   ["905-910 gone, 930-940 used", [REGISTER]],
   ["100-200 redeemed, 910-920 expired", [REGISTER]],
   ["100-200 voids, 910-920 voided", []],
-  // An extension, also of an expired voucher.
+  // Extensions, of valid and of expired vouchers.
   ["100-200 extends, 910-920 active, 2010-2020 expired", []],
   ["100-200 extends, 910-920 expired", [REGISTER]],
   ["100-200 extends, 2010-2020 active", [REGISTER]],
@@ -210,7 +210,8 @@ it.each<[calls: string, broken: string[]]>([
   expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
 });
 
-// A change without an answer may be lost with the primary if no standby has it, even if another call has read it.
+// The second number is the time at which the primary is lost. A change without an answer may be lost with it if no
+// standby has the change, even if another call has read it.
 it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 claimed, 201-300 issued", 50, [OLDER]],
   ["100-200 claimed, 201-300 issued", 250, []],
@@ -245,7 +246,7 @@ it.each<[calls: string, lostMs: number, broken: string[]]>([
   expect(brokenBy(history)).toEqual(broken);
 });
 
-// The limit is two. The database has the redemptions of these orders.
+// The key's limit is two redemptions. The second list names the orders whose redemptions the database has.
 it.each<[calls: string, recorded: number[], lostMs: number[], isBroken: boolean]>([
   ["100-200 redeemed, 100-200 redeemed otherwise, 201-300 capped", [1, 2], [], false],
   ["100-200 redeemed, 100-400 redeemed otherwise, 150-300 capped", [1, 2], [], false],

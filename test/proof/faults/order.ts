@@ -21,8 +21,8 @@ const REPORTED_MAX = 6;
  * - an offer: something left, then sold out.
  *
  * No answer may show an older state than an answer that came before its request. No two answers may show different
- * contents of one final state. A lost primary may take along a state that no answer has called final, so such a state
- * binds only answers of the same primary.
+ * contents of one final state. With a primary, a state that no answer has called final may be lost. So such a state
+ * restricts only answers of the same primary.
  * @param history of one deployment.
  * @param clock of the database.
  * @param records the database's content at the end, if it is known.
@@ -45,12 +45,12 @@ export function checkOrder(history: History, clock: SteppedClock, records: Recor
 /** The first states, and the states that contradict them. */
 type Contradiction = [shown: Observation, contradicting: Observation];
 
-/** For each observation, no state that was shown before its request may have a higher rank. */
+/** Finds observations before whose request an answer had already shown a state of a higher rank. */
 function findOlder(observations: readonly Observation[], epochOf: (atMs: number) => number): Contradiction[] {
   const returned = observations.toSorted((one, other) => one.returnedMs - other.returnedMs);
   const found: Contradiction[] = [];
   let latest: Observation | undefined;
-  /** The latest states that are lost with the primary of their time. */
+  /** The latest states that a loss of their primary may undo. */
   const latestOf = new Map<number, Observation>();
   let next = 0;
   for (const later of observations.toSorted((one, other) => one.invokedMs - other.invokedMs)) {

@@ -25,7 +25,7 @@ export interface Organization {
 
 /** The scopes of a partner's keys, which can also void the partner's own vouchers. */
 const SCOPES: Scope[] = ["voucher.read", "voucher.redeem", "voucher.issue"];
-/** One voucher in this many expires during a run. A prime, so that every loop gets some. */
+/** Every thirteenth voucher expires during a run. The number is a prime, so that every loop gets some. */
 const EXPIRING_EVERY = 13;
 /** Batches with their own end. */
 const EXPIRING_BATCHES = 8;
@@ -74,8 +74,8 @@ async function mixInExpiring(db: pg.Pool, partner: TestPartner, vouchers: Suppli
 }
 
 /**
- * The loops of an organization interleave its vouchers, so that vouchers which are used at the same time are neighbours
- * in the list.
+ * Starts the loops of an organization. They take turns in its list of vouchers, so that vouchers in use at the same
+ * time are neighbours in the list.
  */
 export function startPartners(
   { apis, db }: Pick<Deployment, "apis" | "db">,

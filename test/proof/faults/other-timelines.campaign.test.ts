@@ -47,7 +47,7 @@ it("copies of a server wait while the original makes marks, and one replaces an 
   });
   await makeMarks(successor);
   postgres.thaw();
-  // The losers of the race and the resumed original use no server.
+  // The processes of the other servers, including the resumed original, use no server.
   const others = [...originals, ...waiting.filter((each) => each !== successor)];
   for (const each of others) await until(async () => (await each.refusal())?.state === "unavailable");
   for (let marks = 0; marks < 3; marks++) await makeMarks(successor);
@@ -75,7 +75,7 @@ it("a server fails over to its synchronous standby while a promoted older backup
   await until(async () => (await stray.asks()) === "unavailable");
   await postgres.promoteStandby();
   for (const each of own) await makeMarks(each);
-  // Its processes cannot commit for longer than any server waits.
+  // For longer than any other server must wait, the original's processes cannot commit.
   await postgres.freeze();
   await until(async () => (await stray.asks()) === "copied");
   postgres.thaw();

@@ -20,9 +20,13 @@ import type { ServiceProcess } from "./service-process.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// What operators see first for each fault of a deployment of two API and three worker processes, and how soon.
+// Tests what the overview of a deployment of two API and three worker processes shows first for each fault, and how
+// soon.
 
-/** How long nothing must be shown where no fault is expected: two checks by each process. Milliseconds. */
+/**
+ * If no fault is expected, the overview must show none for this long: each process checks twice in this time.
+ * Milliseconds.
+ */
 const STAYS_MS = 12_000;
 const [SHARDS, HAS_CLOCK] = [2, hasFakeTime()];
 /** While this file exists, the event loop of the second API process is blocked. */
@@ -132,13 +136,13 @@ interface Case {
   inflict(): unknown;
   mend(): unknown;
   /**
-   * The first fault of the overview, as its severity and its runbook entry. Null means no red fault, because the
-   * service continues.
+   * The first fault that the overview must show: its severity and its runbook entry. Null if it must show no red fault,
+   * because the service continues.
    */
   first: string | null;
   /** Other faults that may be red. */
   causes?: readonly string[];
-  /** A text that the overview shows at the same time, in any entry. */
+  /** Texts that the overview must show at the same time, in any entry. */
   says?: readonly RegExp[];
   /** The API process whose overview is read, by default the first. */
   at?: () => ApiProcess;
@@ -237,7 +241,7 @@ const CASES: readonly Case[] = [
     { ...stop, first: NOTHING },
     { ...stop, fault: `${stop.fault} under load`, traffic: true, first: NOTHING },
   ]),
-  // All API processes but one lose Redis: one of two.
+  // One of the two API processes loses Redis.
   ...[() => api, () => otherApi].map((at, index) => ({
     fault: index === 0 ? "only the asked API process has Redis" : "only another API process has Redis",
     at,
@@ -294,7 +298,7 @@ it.each(
   CASES.filter(({ skip }) => skip !== true),
 )("the overview shows within 20 s that $fault, before other faults, and no fault after the repair", async (one) => {
   const { fault, traffic = false, first, causes = [], at = () => api } = one;
-  // While Postgres is unreachable, each process continues from its last known check.
+  // Waits for both API processes, because without Postgres each process continued from its own last check.
   await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
   const visitors = traffic ? startVisitors(ORDERS_AT_ONCE) : null;
   await until(() => visitors === null || visitors.answered > 10);
@@ -319,7 +323,8 @@ it.each(
     await one.mend();
     mendedAt = stopwatch();
     await visitors?.stop();
-    // Postgres ends a frozen worker's session, so a job may fail. The overview shows the job until it is removed.
+    // Removes failed jobs, which the overview would keep showing: when Postgres ends a frozen worker's session, a job
+    // may fail.
     if (traffic) await onRedeemQueues(async (queue) => void (await queue.clean(0, 1_000, "failed")));
   }
   const lingering = await untilCalm(read);
@@ -468,7 +473,7 @@ const refuseWrites = (errcode: string, words: string) =>
     CREATE TRIGGER refuse BEFORE INSERT ON redemptions EXECUTE FUNCTION refuse_writes();
     CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON processes EXECUTE FUNCTION refuse_writes()`);
 
-/** A lock on the redemptions, like one of a migration or an administrator. */
+/** A lock on the table `redemptions`, as a migration or an administrator may take it. */
 const lock = {
   client: null as pg.PoolClient | null,
   async take(): Promise<void> {
@@ -554,7 +559,10 @@ function setRedis(name: string, value: string) {
   return redis.config("SET", name, value);
 }
 
-/** Messages are sent once a minute, and the end of a fault is reported after a minute. Milliseconds. */
+/**
+ * Maximum time until a message arrives. The service repeats messages once a minute, and reports the end of a fault
+ * after a minute. Milliseconds.
+ */
 const TOLD_MS = 180_000;
 
 /** Maximum time until the overview shows nothing after a fault. Milliseconds. */

@@ -56,11 +56,13 @@ const CHECKOUTS = {
   watchRedeem: 12,
   settle: 4,
 };
-/** Vouchers of a batch that is issued and voided: one redeemed, one reserved, and one that nothing uses. */
+/**
+ * The number of vouchers in a batch that is issued and voided: one is redeemed, one is reserved, and one stays unused.
+ */
 const ISSUED = 3;
 /**
- * How much longer an extended voucher is valid. Some expire during the run. A call that the service decides after its
- * new end is refused, so on a slow machine only the longest is sure to succeed. Milliseconds.
+ * How much longer an extended voucher is valid. Some extended vouchers expire during the run. On a slow machine, the
+ * service may decide a call only after a short extension has ended, and refuses it. Milliseconds.
  */
 const EXTENDED_MS = [500, 5_000, 86_400_000, 86_400_000];
 /** The calls that repeat while others watch a redemption. */
@@ -285,7 +287,7 @@ function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher
 
     lookUpForeignVoucher: () => read("lookUp", foreignVoucher()),
 
-    /** Other callers see the redemption while it is committed, and after its answer. */
+    /** Other callers read the voucher while its redemption is committed, and after the redeem was answered. */
     async watchRedeem() {
       const [voucher, ref] = [nextVoucher(), newRef()];
       let isOver = false;
@@ -347,7 +349,7 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
 const BROWSING_MS = { min: 50, max: 250 };
 /** Longer than any run. Seconds. */
 const TOKEN_S = 2 * 86_400;
-/** Number of recent acquisitions that a shopper may repeat. */
+/** How many of its latest acquisitions a shopper may repeat. */
 const REMEMBERED_MAX = 10;
 /** Relative frequency of each visit. */
 const VISITS = { claim: 3, claimTwice: 3, buy: 3, buyTwice: 3, repeatEarlier: 4 };

@@ -19,7 +19,7 @@ const PASSWORD = "faults";
 const DATABASE = "vouchers";
 /**
  * Patroni's times in seconds: how long the leader's lock lasts after the leader's death, the pause between checks, and
- * how long etcd may be silent. Production needs longer times. Since 3.2, Patroni raises the lock's time to 20 s.
+ * how long etcd may be silent. Production needs longer times. Patroni 3.2 and later raises the first to 20 s.
  */
 export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
 
@@ -226,7 +226,9 @@ export class PatroniNode {
     return urlAt(this.port, database);
   }
 
-  /** Whether this many standbys stream, and one is synchronous or none, as wanted. */
+  /**
+   * Whether at least this many standbys stream. A standby must be synchronous if `synchronous` is true, otherwise none.
+   */
   async isFollowedBy(standbys: number, synchronous: boolean): Promise<boolean> {
     const query = "SELECT state, sync_state AS sync FROM pg_stat_replication WHERE application_name LIKE 'pg_'";
     const limits = { connectionTimeoutMillis: 3_000, query_timeout: 10_000 };
@@ -261,8 +263,8 @@ export class PatroniNode {
   }
 
   /**
-   * Resumes Postgres without its Patroni. After a resumption, Debian's Patroni 3.0 would take the leader's lock back
-   * from its successor, which a watchdog must prevent. `start` starts Patroni again.
+   * Resumes Postgres without its Patroni. If it were resumed too, Debian's Patroni 3.0 would take the leader's lock
+   * back from its successor. In production, a watchdog prevents this. `start` starts Patroni again.
    */
   thaw(): void {
     if (this.#frozen === null) return;
@@ -297,7 +299,7 @@ function settingsOf(name: string, directory: string, ports: Ports, replication: 
         ...PATRONI_TIMES,
         // A crashed primary is replaced at once.
         primary_start_timeout: 0,
-        // Limits the loss of an asynchronous failover. The control run loses less.
+        // Limits how much an asynchronous failover may lose. The failover in the test loses less than this.
         maximum_lag_on_failover: 64 * 1_048_576,
         synchronous_mode: true,
         synchronous_mode_strict: true,

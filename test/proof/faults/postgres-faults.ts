@@ -14,7 +14,7 @@ export type PostgresAction =
   | "crashAndPromote"
   | "endWaitsAndPromote";
 
-/** Pause between two ends of waiting sessions. Milliseconds. */
+/** Pause before waiting sessions are ended again. Milliseconds. */
 const END_EVERY_MS = 100;
 
 export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<PostgresAction>): Promise<void> {
@@ -35,7 +35,7 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
         await pause(forMs);
       });
     case "stallCommits": {
-      // Commits wait for a standby that does not exist and keep their rows locked, but reads continue.
+      // Makes commits wait for a standby that does not exist. They keep their rows locked, but reads continue.
       const waitFor = async (name: string) => {
         for (const statement of [`ALTER SYSTEM SET synchronous_standby_names = '${name}'`, "SELECT pg_reload_conf()"])
           await until(() => db.query(statement).catch(() => null));
@@ -46,8 +46,8 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
     }
     case "crashAndPromote":
     case "endWaitsAndPromote": {
-      // Commits that wait for a disconnected standby become visible by a crash or by the end of the waiting sessions.
-      // Then the primary is lost.
+      // Commits wait for a disconnected standby. A crash, or the end of the waiting sessions, makes them visible. Then
+      // the primary is lost.
       const own = embedded(postgres);
       own.cutOffStandby();
       if (action === "endWaitsAndPromote") await endWaits(scene, random.pick(ENDS), forMs + RETRIED_MS);
@@ -76,7 +76,7 @@ export const ENDS = ["pg_terminate_backend", "pg_cancel_backend"] as const;
 
 /**
  * Ends every wait for a standby repeatedly, so that callers see commits that the standby lacks, and use them.
- * Operators' sessions have a superuser's rights.
+ * It also ends waits of operators' sessions, for which it needs a superuser's rights.
  */
 export async function endWaits(
   { cluster: { db }, pause }: Pick<Scene, "cluster" | "pause">,

@@ -76,8 +76,8 @@ export function killOneOf(directory: string, random: SeededRandom): (() => boole
 }
 
 /**
- * After the process's end, its pid may belong to another process or a zombie, which pg_ctl would mistake for the
- * server.
+ * Deletes the file with the server's pid. After the server's end, the pid may belong to another process or a zombie,
+ * which pg_ctl would mistake for the server.
  */
 export function forgetPostmaster(directory: string): void {
   rmSync(pidFile(directory), { force: true });

@@ -48,8 +48,8 @@ export interface RecordedAcquisition {
 export type Records = ReturnType<typeof toRecords>;
 
 /**
- * @param clock of all these times. The rules translate them into the host's clock. Where a step of the clock makes a
- *   time unclear, they accept both answers.
+ * @param clock of all these times. The rules translate these times into times of the host's clock. If a step of the
+ * clock makes a time unclear, they accept either answer.
  */
 export function toRecords(
   clock: SteppedClock,
@@ -109,8 +109,8 @@ export async function readRecords(db: pg.Pool, clock: SteppedClock, history: His
 
 /**
  * The latest host time at which a reservation may have been live: its `expiresAt`, or the first answer that confirmed
- * its end. `ended_at` is too early for that, because it is read before the commit, which may take as long as a server's
- * freeze. Exact only before `atMs`.
+ * its end. `ended_at` would be too early, because the service reads it before the commit, which may take as long as a
+ * freeze of the server. The result is exact only if it is before `atMs`.
  */
 export function seenUntil(
   reservation: RecordedReservation,

@@ -24,11 +24,11 @@ const VOUCHERS = 3_000;
 const WRITE_MS = 15_000;
 const READERS = [1, 7, 100, 1_000];
 /**
- * Writers wait for a reader that is more than this far behind, so that on any machine each reader reaches the list's
+ * If a reader lags by more redemptions than this, the writers wait. So on any machine each reader reaches the list's
  * end repeatedly.
  */
 const BEHIND_MAX = 200;
-/** Different ends of the list that each reader must have reached before the writers stop. */
+/** The writers stop when each reader has reached this many different ends of the list. */
 const ENDS_MIN = 4;
 
 /** Each context is a process that redeems, with one fast transaction at a time. */

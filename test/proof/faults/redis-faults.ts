@@ -8,13 +8,13 @@ export const redisTarget = target(
   (random) => {
     const weights = { kill: 2, killAndLoseTail: 3, killAndLoseEverything: 1, freeze: 3, failOver: 1 };
     const action = random.weigh(weights);
-    // Long enough for callers to get their answers before the failover ends.
+    // A failover takes so long that callers get their answers before it ends.
     return { action, forMs: action === "failOver" ? random.between(3_500, 5_000) : random.between(0, 1_200) };
   },
   ({ cluster: { redis, replica, workerWire }, pause, redisTurn }, { action, forMs }) =>
     redisTurn(async () => {
       if (action === "failOver") {
-        // The workers use the new primary, but the API processes stay with the old one.
+        // At first only the workers use the new primary, and the API processes stay with the old one.
         await replica.start();
         await replica.follow(redis);
         workerWire.jam();

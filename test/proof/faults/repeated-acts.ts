@@ -17,9 +17,9 @@ const PAUSE_MS = 100;
 let prepared = 0;
 
 /**
- * The synchronous standby is cut off while acts are repeated and the waits of their COMMITs end. Then the primary
- * crashes, and the standby is promoted without the acts' changes. The history contains the acts' answers, and its rules
- * compare them with the end of the run.
+ * The synchronous standby is cut off. Meanwhile acts are repeated, and the waits of their COMMITs are ended. Then the
+ * primary crashes, and the standby, which lacks the acts' changes, is promoted. At the end of the run, rules compare
+ * the acts' answers with the database.
  */
 export const repeatedActsTarget = target(
   12_000,

@@ -6,7 +6,7 @@ type RowRules = Readonly<Record<string, string>>;
 /** Maximum number of rows in a detail. */
 const NAMED_MAX = 10;
 
-/** Hold soon after recovery, once the sweeper has done its work. */
+/** Rules that hold once the sweeper has done its work after the recovery. */
 export const SOON: RowRules = {
   "no reservation outlives its end": `
     SELECT ticket FROM reservations WHERE state = 'Live' AND expires_at < clock_timestamp() - interval '2 seconds'`,
@@ -33,8 +33,8 @@ export const ALWAYS: RowRules = {
 };
 
 /**
- * Hold while the clock never steps back. Otherwise only the constraint must hold: a voucher has one Live reservation. A
- * redemption at the closed time may consume a reservation with an earlier end.
+ * Rules that hold only if the clock never steps back. After a step back, a redemption gets the closed time as its time,
+ * and may consume a reservation with an earlier end.
  */
 export const ON_A_STEADY_CLOCK: RowRules = {
   "a consumed or released reservation ended before its expiresAt": `

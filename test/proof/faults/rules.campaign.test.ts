@@ -76,7 +76,7 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   ["report an attempt that a busy voucher ended", 1_000, [UNKNOWN, "redeem 920-940 503 voucher_busy"], ENDED],
   ["accept an attempt beside an unavailable service", 1_000, [UNKNOWN, "redeem 920-940 503 unavailable"], null],
   ["report a redemption after a busy voucher", 1_000, ["redeem 900-950 503 voucher_busy"], NO_ATTEMPT],
-  // The first call may have been read after the second one was refused.
+  // The process may have read the first call after it refused the second one.
   ["accept an attempt that may have been read later", 1_000, [UNKNOWN, "redeem 911-931 409 voucher_expired"], null],
   ["report an attempt given up", 11_000, ["redeem 900-950 hung up", "redeem 10903-10990 409 voucher_expired"], ENDED],
   ["report a 200 before its redemption", 1_000, ["redeem 900-990 200 first"], TOO_EARLY],
@@ -87,7 +87,7 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   const check = (redemptions: RecordedRedemption[]) =>
     checkRedeems(history, toRecords(new SteppedClock(), redemptions, [], []), WAIT_MS).map(({ rule }) => rule);
   expect(check([redeemedAt(at)])).toEqual(broken === null ? [] : [broken]);
-  // A 200 without a redemption, and a 200 with another redemption.
+  // A confirmed redemption must not be missing in the database, nor have another redeem code there.
   if (calls.includes(FIRST)) for (const other of [[], [redeemedAt(at, "R-2")]]) expect(check(other)).toContain(UNTRUE);
 });
 
@@ -274,8 +274,8 @@ async function withSteppedClock(offsetsMs: readonly number[], work: (clock: Step
 
 it("the range of a stepped host clock contains every time that the clock may have shown", () =>
   withSteppedClock([5_000, -5_000, 0], (clock) => {
-    // The clock showed 7 to 8 s after 2 s of the host's clock, and -2 to -1 s after 3 s. A process that has not read
-    // the last step yet continues from there.
+    // From 2 s to 3 s of the host's clock, the clock showed 7 s to 8 s. Then it showed -2 s to -1 s until 4 s. A
+    // process that has not read the last step yet continues from the earlier time.
     expect([clock.first(1_500), clock.last(1_500)]).toEqual([1_500, 6_500]);
     expect([clock.first(7_500), clock.last(7_500)]).toEqual([2_500, 12_500]);
     expect([clock.first(20_000), clock.last(20_000)]).toEqual([20_000, 20_000]);
@@ -284,7 +284,8 @@ it("the range of a stepped host clock contains every time that the clock may hav
 
 it("the range of host times contains the times of a process that has not noticed a step", () =>
   withSteppedClock([-2_000, 4_000], (clock) => {
-    // 100 ms after the step such a process decides by its own time, which is 1.1 s, or up to a second ahead of it.
+    // 100 ms after the step, the time by which such a process decides is between its own time of 1.1 s and a second
+    // more.
     for (const ms of [1_100, 2_100]) {
       expect(clock.first(ms)).toBeLessThanOrEqual(3_100);
       expect(clock.last(ms)).toBeGreaterThanOrEqual(3_100);

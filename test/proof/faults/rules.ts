@@ -6,7 +6,7 @@ import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 // The rules that compare the answers of a run with each other and with the database at its end.
 
 /**
- * A process notices a pause of this length, and then redeems nothing for requests that waited in its sockets.
+ * A process notices if it was paused for this long. Then it redeems nothing for requests that waited in its sockets.
  * Milliseconds.
  */
 const PAUSE_NOTICED_MS = 3_000;
@@ -89,8 +89,8 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
 }
 
 /**
- * Whether an answer denies a redemption from before the answer's decision. The decision is made after the request is
- * sent, and takes every earlier redemption into account.
+ * Whether an answer wrongly denies a redemption: the redemption came before the request was sent, and the service
+ * decides later, on every earlier redemption.
  */
 function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedClock): boolean {
   if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
@@ -311,7 +311,7 @@ export function checkAcquisitions(history: History, records: Records): Violation
     if (!mayHaveAcquired)
       report("an acquisition has a call", `${acquisition}: no call acquired ${voucherId} at ${at}`, ofAcquisition);
   }
-  // Supply never grows, so "sold out" is true if no voucher is left when the answer arrives.
+  // No vouchers are added to an offer, so "sold out" is true if no voucher is left when the answer arrives.
   for (const call of calls.filter(({ code }) => code === "sold_out")) {
     const { batchId, supply } = call.ask.offer;
     const acquired = byBatch.get(batchId) ?? [];

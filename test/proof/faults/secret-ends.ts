@@ -28,7 +28,10 @@ export function checkSecretEnds({ exchanges, secretEnds }: History): Violation[]
   return broken.slice(0, REPORTED_MAX);
 }
 
-/** Answers that mean an accepted secret: all except for an unknown key, a limit or a failure. */
+/**
+ * Whether an answer shows that the service accepted the secret. Any answer does, except an unknown key, a limit or a
+ * failure.
+ */
 const isAccepted = ({ status }: Exchange) => status !== null && status < 500 && status !== 401 && status !== 429;
 
 /**

@@ -41,12 +41,13 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
   const order = { body: { ticket, externalRef: body.externalRef } };
   await otherWorker.kill();
   const { asked } = await besideTransaction(db, async (outside) => {
-    // By then, the redemption is written and waits to write the end of its reservation.
+    // The lock makes the worker wait after it has written the redemption and before it writes the end of the
+    // reservation.
     await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR UPDATE", [ticket]);
     const asked = redeem(order, api);
     await untilWaiting(db, 1, "worker");
     await worker.kill();
-    // The job's transaction ends with its wait for the lock, long before the caller's deadline.
+    // The job's wait for the lock has ended, and its transaction with it, long before the caller's deadline.
     await until(async () => (await countWaiting(db, "worker")) === 0);
     return { asked };
   });
@@ -189,7 +190,7 @@ it.each(
   const only = cluster.addWorker({ DATABASE_URL: serviceUrl(wire.url) });
   only.start();
   await untilRedeems(api);
-  // The jobs are in memory, and their first statement has been sent.
+  // The worker has the jobs in memory and has sent their first statement. Now it cannot reach Postgres.
   wire.jam();
   const all = newOrders(20);
   const asked = redeemAll(all, api);
@@ -235,7 +236,7 @@ it.skipIf(!HAS_CLOCK)(
   async () => {
     await redeemRightly(newOrder());
     await postgres.clock.set(JUMP_MS);
-    // No process may have read the clock since then.
+    // Redeems at once, when perhaps no process has read the changed clock yet.
     await redeemRightly(newOrder());
     await until(async () => (await get(api, "/readyz")).body?.clockAheadSeconds > 0);
     await Promise.all(cluster.workers.map((worker) => worker.kill()));
@@ -322,7 +323,7 @@ it("processes on a promoted copy answer 503 and change nothing, while the origin
     unready: expect.stringMatching(/makes marks: 127\.0\.0\.1:\d+ on timeline \d+\./),
   });
   expect(await redeem({ body }, copy.api)).toMatchObject({ status: 503 });
-  // Only the copy's worker remains for these jobs.
+  // Kills the original's workers, so that only the copy's worker could run these jobs.
   await Promise.all(cluster.workers.map((worker) => worker.kill()));
   const answers = await redeemAll(newOrders(10), api);
   expect(answers.map(({ status }) => status)).not.toContain(200);

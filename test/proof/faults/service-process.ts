@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { signal } from "./processes.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-/** Saves a third of the time of each restart. */
+/** The compile cache saves a third of the time of each restart. */
 const COMPILE_CACHE = join(ROOT, "node_modules/.cache/node");
 const LOG_TAIL_LINES = 20;
 /** Delay before the restart of a process that exited unexpectedly. Milliseconds. */
@@ -93,7 +93,7 @@ export class ServiceProcess {
         if (this.#child === child) this.#child = null;
         if (!this.#endExpected) {
           const how = signalName ?? `exit code ${exitCode}`;
-          // Usually the reason of the exit.
+          // The last lines of the log that are no JSON usually give the reason of the exit.
           const plain = this.readLog()
             .split("\n")
             .filter((line) => line !== "" && !line.startsWith("{"));
@@ -117,7 +117,7 @@ export class ServiceProcess {
 
   freeze(): void {
     this.#signal("SIGSTOP");
-    // This is after the signal, because no request that is sent from now on is read.
+    // Recorded after the signal, because the process reads no request that is sent from now on.
     this.freezes.push({ fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY });
   }
 

@@ -90,7 +90,7 @@ it("a loss that was accepted before the files were copied does not admit the cop
 
 it("a promoted standby is accepted unless it lacks a mark that it must have", async () => {
   const known = openProcess();
-  // Marks so old that every standby must have them, as if written in the last minutes.
+  // Writes so many marks, as if minutes had passed, that every standby must have the older ones.
   const writeMinutes = () =>
     server.superuser.query(
       "INSERT INTO database_marks (made_at) SELECT clock_timestamp() FROM generate_series(1, 400)",
@@ -211,7 +211,7 @@ it("marks continue after a clock change, and a process remembers no unconfirmed 
   const first = await until(async () => (await server.superuser.query(waiting)).rows[0]);
   const remembered = known.newest();
   await server.superuser.query("SELECT pg_terminate_backend($1)", [first.pid]);
-  // The unconfirmed mark is visible, and the next mark waits in vain as well.
+  // The mark that no standby has confirmed is visible, and the next mark waits in vain too.
   await until(async () => (await server.superuser.query(waiting)).rows.some(({ pid }) => pid !== first.pid));
   expect((await newestOnServer()).position).toBeGreaterThan(remembered?.position ?? 0);
   expect([known.newest(), await known.asks()]).toEqual([remembered, "ok"]);

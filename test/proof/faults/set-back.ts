@@ -12,14 +12,17 @@ import { type Scene, target } from "./fault-target.ts";
 export const GROWTHS = ["switchWal", "otherDatabase", "restartWorker"] as const;
 export type Growth = (typeof GROWTHS)[number];
 
-/** Time for callers' commits, and for a mark of each deployment, that the kept files lack. Milliseconds. */
+/**
+ * After the files were kept, callers commit for this long, and each deployment makes a mark, so that the kept files
+ * lack both. Milliseconds.
+ */
 const COMMITTED_MS = 8_000;
 
 /**
  * Sets the server's files back, makes its log grow, and restores the right files. All processes must refuse the files
  * during this time, because their writes would be lost, and their reads are older than earlier answers. Redis has a
- * mark that the files lack. No other fault affects Postgres or Redis meanwhile, so that starting processes learn of the
- * refusal.
+ * mark that the files lack, so even starting processes refuse them. Therefore no other fault affects Postgres or Redis
+ * meanwhile.
  */
 export const setBackTarget = target<Growth>(
   15_000,
@@ -115,7 +118,7 @@ export async function grow({ cluster }: Pick<Scene, "cluster">, how: Growth, end
     });
   }
   while ((await readEnd(db)) <= end) {
-    // A segment without a record is not ended again.
+    // Writes a record first, because Postgres does not end an empty segment.
     await db.query("SELECT pg_logical_emit_message(false, 'faults', 'grow')");
     await db.query("SELECT pg_switch_wal()");
   }

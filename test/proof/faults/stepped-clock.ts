@@ -18,8 +18,8 @@ export const ROUNDING_MS = 2;
 /** A larger difference is a jump. A process accepts a jump only if it has not read the clock before. Milliseconds. */
 const JUMP_MS = 10_000;
 /**
- * Maximum error of the service's times during a jump, because a reading took long or the closed time is old.
- * Milliseconds.
+ * Maximum error of the times that the service uses during a jump: a reading may have taken long, or the closed time may
+ * be old. Milliseconds.
  */
 const OFF_MAX_MS = 15_000;
 /** Maximum lead of a process's decisions over its own time, until it reads a clock that was set ahead. Milliseconds. */
@@ -69,7 +69,7 @@ export class SteppedClock {
     return this.#spans.length > 1;
   }
 
-  /** Sets the distance to the host's clock. */
+  /** Sets the offset from the host's clock. */
   set(offsetMs: number): Promise<void> {
     return this.steadily(() => {
       if (this.#file === null) throw new Error("this clock cannot be stepped");
@@ -99,8 +99,8 @@ export class SteppedClock {
   }
 
   /**
-   * The host's time when this clock last showed `ms` or less. A time that was moved up to the closed time is later than
-   * the clock.
+   * The host's time when this clock last showed `ms` or less. If the service used the closed time instead of the clock,
+   * the time is later than the clock showed.
    */
   last(ms: number): number {
     const spans = this.#spans.filter(({ offsetMs, fromMs }) => ms - offsetMs >= fromMs);

@@ -24,7 +24,7 @@ const isThere = spawnSync("git", ["cat-file", "-e", `${RELEASE}^{commit}`]).stat
 /** Calls whose endpoint or cursor format release 0.1.0 lacks, and erasures, which wait for its end. */
 const ACTS: CheckoutName[] = ["voidVoucher", "voidContested", "suspendVoucher", "extendVoucher", "issueAndVoid"];
 const NEWER: CheckoutName[] = [...ACTS, "settle", "eraseOrder"];
-/** How many of the callers' requests are confirmed in each step of the upgrade. */
+/** A step of the upgrade ends when this many of the callers' requests are confirmed in it. */
 const CONFIRMED_EACH = 40;
 const LOOPS = 4;
 

@@ -72,8 +72,9 @@ type VoucherAskOf = Extract<Exchange["ask"], { voucher: unknown }>;
 type Times = Pick<VoucherOperation, "fromMs" | "untilMs" | "exchange">;
 
 /**
- * A text that is equal for open attempts with the same effect: the earliest can take effect whenever a later one can.
- * Null for attempts to reserve, which give each reservation another name.
+ * A text that is equal for attempts with an open outcome and the same effect. The search tries only the earliest of
+ * them, because it can take effect whenever a later one can. Null for attempts to reserve, because each gives its
+ * reservation another name.
  */
 function likeOf(ask: VoucherAskOf, isLost: boolean): string | null {
   const { key: _key, voucher: _voucher, ...effect } = ask;
@@ -144,7 +145,7 @@ class RegisterOf {
     ];
   }
 
-  /** A void of a batch may void each voucher, or none of them yet. When none remains, each is final. */
+  /** A void of a batch may have voided any of its vouchers. If the answer says that none remains, each is final. */
   #ofVoidedBatch(exchange: Exchange<AskFor<"voidBatch">>): VoucherOperation[] {
     const { ask, status, failure, body, invokedMs: fromMs, returnedMs } = exchange;
     if (failure === "refused") return [];
@@ -221,8 +222,8 @@ class RegisterOf {
   }
 
   /**
-   * An open attempt may still redeem, unless it was ended or its reference has redeemed another voucher. Any other
-   * attempt's redemption may have been visible until a primary was lost with it.
+   * An attempt with an open outcome may still redeem, unless a refusal ended it or its reference has redeemed another
+   * voucher. Any other attempt may have redeemed visibly until a primary was lost with the redemption.
    */
   #applyAttempt(redeem: Redeem): Apply | null {
     const { ask, invokedMs } = redeem;
@@ -261,7 +262,8 @@ class RegisterOf {
       case "voucher_suspended":
         return told(showsSuspended);
       case "invalid_request":
-        // An act reads a clock that was set ahead at once.
+        // After a step ahead, an act uses the new time at once, so its refusal may be right although processes still
+        // use the old time.
         if (ask.operation !== "extend" || this.#clock.hasStepped) return null;
         return showsTooEarly(Date.parse(ask.validUntil), ask.voucher.validUntilMs);
       case "voucher_reserved":

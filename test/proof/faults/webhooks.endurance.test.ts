@@ -117,8 +117,8 @@ async function failServer(kill: number): Promise<void> {
 }
 
 /**
- * Waits until every delivery has ended. Second attempts are due after five seconds, but third ones after minutes, so a
- * busy receiver must not cause third attempts.
+ * Waits until every delivery has ended. Makes third attempts due at once. A busy receiver may cause some, and otherwise
+ * they would come only after minutes.
  */
 async function untilAllDelivered(): Promise<void> {
   await until(async () => {
@@ -157,7 +157,7 @@ function expectDelivered(endpoint: string, expected: string[]): number {
 /** Kills a worker in the middle of its work, once the receiver has got some requests. */
 async function killAtWork(worker: ServiceProcess, requests: number): Promise<void> {
   const from = receiver.received.length;
-  // A worker without work is killed too, so that the test does not wait forever.
+  // After a second, kills the worker even if it has sent too little, so that the test does not wait forever.
   await until(() => receiver.received.length >= from + requests, 1_000).catch(() => undefined);
   await worker.kill();
   worker.start();

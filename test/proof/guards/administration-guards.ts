@@ -1,7 +1,7 @@
 import { type CodeGuard, guardsOf } from "./broken-copy.ts";
 
 /**
- * The guards of administration: in acts, and in the interfaces that offer them. The form is that of `code-guards.ts`.
+ * The guards of administration, in acts and in the interfaces that offer them, in the same form as in `code-guards.ts`.
  */
 export const ADMINISTRATION_GUARDS: CodeGuard[] = [
   ...guardsOf("src/acts/act.ts", ["test/console/operator-actions"], {

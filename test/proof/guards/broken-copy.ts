@@ -17,7 +17,8 @@ interface Place {
  * @throws Error if no test can run.
  */
 export async function turnsRed(files: readonly string[], place: Place = {}): Promise<boolean> {
-  // Vitest sometimes ends at the first failure without a report. It does so only with the option to end early.
+  // With `--bail`, Vitest sometimes ends at the first failure without a report. In that case, this runs the tests again
+  // without it.
   let run = await runTests(["--bail", "1", ...files], place);
   if (!isTold(run)) run = await runTests(files, place);
   if (!isTold(run)) throw new Error(`the tests did not run: ${run.output.slice(-2_000)}`);

@@ -3,8 +3,8 @@ import { type CodeGuard, guardsOf } from "./broken-copy.ts";
 
 /**
  * The service's guards in code, not in the schema: by file, with the tests that detect their loss; then rule, text and
- * the change that breaks it. Does not include the files that `npm run test:mutations` breaks, nor guards that only save
- * work because a constraint refuses the same, such as a batch's record of its redemptions.
+ * the change that breaks it. Not in the list are guards in the files that `npm run test:mutations` breaks, and guards
+ * that only save work because a constraint refuses the same, such as a batch's record of its redemptions.
  */
 export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf(

@@ -45,8 +45,8 @@ it("each listed guard has a test that fails when it is taken out of the code", {
 });
 
 /**
- * The constraints whose names a test finds in Postgres's errors, each with its table. Without such a constraint, no
- * error has its name and the test fails, so the run need not try it again.
+ * The constraints whose names a test finds in Postgres's errors, each with its table. If such a constraint is removed,
+ * no error has its name, so that test fails. So the run need not try it again.
  */
 async function readSeenConstraints(): Promise<Set<string>> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-guards-"));

@@ -13,8 +13,8 @@ import { type HostileService, startHostileService } from "./hostile-service.ts";
 const { servers, db, keys, partner, issue } = useService({ apis: [], workers: [] });
 
 /**
- * The number of a flood's concurrent requests, and the pause of each after its answer, so that a flood stays within the
- * caller's limit.
+ * The number of a flood's concurrent requests, and the pause after each answer, which keeps the flood within the
+ * caller's rate limit.
  */
 const FLOODERS = 40;
 const PAUSE_MS = 1_000;

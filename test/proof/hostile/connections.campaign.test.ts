@@ -150,7 +150,7 @@ it.each([
   const last = client.received().slice(client.received().lastIndexOf("HTTP/1.1 "));
   expect(last).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"invalid_http"/);
   expect(client.received()).not.toContain("GET, HEAD");
-  // One answer for a complete request before the error, if any, and one for the error.
+  // At most two answers: one to a complete request before the error, if there is one, and one to the error.
   expect(countAnswers(client.received())).toBeLessThanOrEqual(2);
 });
 
@@ -187,7 +187,7 @@ it("pipelined requests up to the limit are answered in order", async () => {
     Array.from({ length: LIMITS.pipelinedMax }, (_, index) =>
       ASK.replace("Host", `X-Request-Id: n-${from + index}\r\nHost`),
     );
-  // The connection is idle until this test sees the answers.
+  // Uses a long idle limit, because the connection is idle until this test sees the answers.
   const patient = await serve(null, { keepAliveMs: 60_000 });
   const client = await open(numbered(0).join(""), patient.port);
   await until(() => countAnswers(client.received()) === LIMITS.pipelinedMax);
@@ -245,7 +245,7 @@ function open(bytes = "", port = limited.port): Promise<Client> {
     socket.setEncoding("latin1").on("data", (text) => {
       received += text;
     });
-    // Later errors only end the connection.
+    // Rejects only before the connection is open. Later errors only end the connection.
     socket.on("error", reject);
     socket.once("connect", () => {
       socket.write(bytes);

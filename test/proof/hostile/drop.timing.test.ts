@@ -18,9 +18,12 @@ const SUPPLY = 100;
 /** The interval of the partner's redeems. Milliseconds. */
 const REDEEM_EVERY_MS = 20;
 const QUIET_MS = 1_000;
-/** A percentile below this is short in any case. Milliseconds. */
+/** A percentile below this counts as short, whatever it is without load. Milliseconds. */
 const FLOOR_MS = 60;
-/** On two idle cores, one round in five is fair, because redeems without load take only 10 to 20 milliseconds. */
+/**
+ * Redeems without load take only 10 to 20 milliseconds, so even on two idle cores other work spoils four rounds in
+ * five.
+ */
 const ROUNDS_MAX = 30;
 
 const { servers, partner, stranger, keys, issuer } = useService({ apis: [], workers: [] });

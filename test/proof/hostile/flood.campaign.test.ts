@@ -38,7 +38,7 @@ it("500 silent connections and 200 incomplete requests do not delay other reques
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** The bodies in the test below take twice this much. */
+/** Maximum growth of the process's memory. The bodies in the test below would take twice as much. */
 const GROWTH_MAX_MIB = 28;
 
 it("answered requests and unread responses use bounded memory", async () => {
@@ -49,7 +49,8 @@ it("answered requests and unread responses use bounded memory", async () => {
   await rounds(12);
   const before = await residentMiB();
   await rounds(40);
-  // 75 MiB of bodies have been answered. These requests ask for 300 MiB of answers, which the client does not read.
+  // By now the process has answered 75 MiB of bodies. The next requests ask for 300 MiB of answers, which the client
+  // does not read.
   (await open("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000))).pause();
   expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
   // Waits until the garbage is collected.

@@ -19,7 +19,7 @@ import { ROUTES } from "./routes.ts";
 /** Requests to each route. */
 const runs = Number(process.env.FUZZ_RUNS || 50);
 const seed = Number(process.env.FUZZ_SEED || 20_261_121);
-/** Far more than the runs take. The rest is for shrinking. Milliseconds. */
+/** Far more than the runs take, so that a failure can still be shrunk. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 500;
 
 const OPS_TOKEN = "the operators' token of the fuzzing";
@@ -104,7 +104,7 @@ function judge(method: string, target: string, { status, headers, text }: RawRep
     }
   }
   const pathname = target.split("?")[0] ?? "";
-  // The reference applies only where URL parsers agree on the path.
+  // Compares the answer with the reference only if all URL parsers agree on the path.
   if (!pathname.startsWith("/") || !URL.canParse(`http://x${target}`)) return;
   const address = pathname.replace(/\/+$/, "") || "/";
   if (new URL(`http://x${target}`).pathname !== pathname || isOutside(address) || isPage) return;

@@ -14,7 +14,9 @@ import { ROUTES } from "./routes.ts";
 
 /** Alternating combining marks of two classes, which are the slowest to normalise: 16 kB take 35 ms. */
 const MARKS = "\u0344\u0316";
-/** Bytes for a body, which has at most 16 KiB, and for a path or a header, which have that much together. */
+/**
+ * Bytes of text for a body, which has at most 16 KiB, and for a path or a header, which together have at most 16 KiB.
+ */
 const BODY_BYTES = 15_000;
 const HEAD_BYTES = 14_000;
 
@@ -23,7 +25,7 @@ const HEADERS = [
   ...["Content-Type", "Content-Encoding", "If-None-Match", "Origin", "Sec-Fetch-Site", "X-Forwarded-For"],
   ...["Traceparent", "Baggage", "User-Agent", "Host", "X-Jwt"],
 ];
-/** The elements of a header's list, too short to be refused one by one. */
+/** Elements that fill a header with a list. Each is so short that the service does not refuse it for its length. */
 const LIST_ENTRIES: Record<string, string> = {
   Accept: "text/a;q=0.1,",
   "Accept-Language": "de-a;q=0.1,",
@@ -140,7 +142,7 @@ function placesOf(sender: Sender, method: string, path: string): LongText[] {
   const inFields = fields.map((name) => {
     // The other fields are valid, so that rules for several fields are reached.
     const others = { ...VALID, [name]: inBody };
-    // A form is encoded, so its texts are shorter.
+    // The encoding of a form makes texts longer, so they are shorter here.
     return ofForm
       ? request(`form ${name}`, pathWith(), FORM, `${new URLSearchParams({ [name]: repeat(MARKS, BODY_BYTES / 3) })}`)
       : request(`body ${name}`, pathWith(), JSON_BODY, JSON.stringify(others).slice(0, 16_384));

@@ -2,8 +2,8 @@ import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import type { OUTSIDE } from "../../support/check-answer.ts";
 
 /**
- * Addresses below each mounted route that are no endpoint, GET by default. The test of the reference checks that there
- * are no others.
+ * For each mounted address that is no endpoint: the requests below it, GET by default. The test of the reference checks
+ * that no such address is missing.
  */
 const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
   "/": [""],

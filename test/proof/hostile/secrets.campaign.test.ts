@@ -107,7 +107,7 @@ async function run(): Promise<void> {
   const rows = await dumpRows(db);
   emitted["audit entries"] = (rows.audit_entries ?? []).join("\n");
   emitted.database = JSON.stringify(rows);
-  // Replies carry the redeem code to the API process, which answers the partner.
+  // Removes the redeem codes of replies, which may carry them to the API process.
   const redis = [record.text(), ...snapshots].join("\n");
   emitted["Redis without replies"] = redis.replace(/\\*"redeemCode\\*":\\*"[0-9A-Z-]+\\*"/g, "(a redeem code)");
   expect(redis).toContain("redeemCode");
@@ -410,7 +410,7 @@ function nameSecrets(subjects: Subjects, { reservation, lateReservation, redempt
     "the secret that signed before": SIGNING[1] ?? "",
   });
   const password = decodeURIComponent(new URL(servers.databaseUrl).password);
-  // A server with trust authentication has no password.
+  // If the test server uses trust authentication, there is no password.
   if (password.length >= 8) credentials["the database's password"] = password;
   const acquired = acquisitions.map(({ text }) => JSON.parse(text).voucher.code as string);
   for (const code of [...issued.map((voucher) => voucher.code), ...acquired, link.code]) {

@@ -10,7 +10,7 @@ export class Bindings {
   /** The bindings of the current run. */
   static present = new Bindings();
   readonly #texts = new Map<string, string>();
-  /** The value in milliseconds. Moving moments are stored as if no time had passed. */
+  /** The moments in milliseconds. Moments that move are stored as if no simulated time had passed. */
   readonly #moments = new Map<string, number>();
   #passedMs = 0;
   /** The database's time before and after the call whose answer is compared. */
@@ -21,12 +21,12 @@ export class Bindings {
     this.#texts.set(name, value);
   }
 
-  /** Sets a moment. Stores a moving moment as if no time had passed. */
+  /** Sets a moment. If it moves, it is stored as if no simulated time had passed. */
   bindMoment(name: string, value: Date): void {
     this.#moments.set(name, value.getTime());
   }
 
-  /** Sets a moving moment so many seconds after another one. Returns where it is now. */
+  /** Sets a moment that moves to some seconds after another one. Returns its present value. */
   bindAfter(name: string, seconds: number, earlier: string): Date {
     const value = (this.#moments.get(earlier) ?? Number.NaN) + seconds * 1_000;
     this.#moments.set(name, value);
@@ -39,12 +39,12 @@ export class Bindings {
     return value;
   }
 
-  /** Makes moving moments this much earlier from now on. */
+  /** From now on, moments that move are this many seconds earlier. */
   passTime(seconds: number): void {
     this.#passedMs += seconds * 1_000;
   }
 
-  /** Whether a value equals a variable's. Sets a new variable, unless another one has this value. */
+  /** Whether a value equals that of a variable. A new variable gets the value, unless another variable has it. */
   isText(name: string, value: unknown): boolean {
     if (typeof value !== "string" || value === "") return false;
     const known = this.#texts.get(name);
@@ -54,7 +54,10 @@ export class Bindings {
     return true;
   }
 
-  /** Whether a value equals a moment's. Sets a new moment if it was before the end of the call. */
+  /**
+   * Whether a value equals that of a moment. A new moment gets the value if the value is not later than the end of the
+   * call.
+   */
   isMoment(name: string, value: unknown, { plusMs, moves, fresh }: MomentOptions): boolean {
     if (typeof value !== "string" || !MOMENT.test(value)) return false;
     const { from, to } = this.window;
@@ -71,9 +74,9 @@ export class Bindings {
 interface MomentOptions {
   /** The offset from the named moment. */
   plusMs: number;
-  /** Whether simulated time moves it back, such as the end of a reservation or of a validity period. */
+  /** Whether simulated time moves the moment back. It moves the end of a reservation and of a validity period. */
   moves: boolean;
-  /** Whether it lies between the start and the end of the call that first returns it. */
+  /** Whether the moment must lie between the start and the end of the call that first returns it. */
   fresh: boolean;
 }
 

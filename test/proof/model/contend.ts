@@ -18,7 +18,7 @@ const PAUSE_MAX_MS = 12;
 /** Clients give up some calls while they run. Milliseconds. */
 const PATIENCE_MS = { patient: 20_000, impatient: 8 };
 export const RESERVATION_SECONDS = 1;
-/** How often a voucher's clients wait until its reservation has ended. */
+/** The probability that a voucher's clients wait until its reservation has ended. */
 const OVERSTAY_CHANCE = 0.03;
 /** Relative frequency of each call. */
 const CALLS = {
@@ -47,17 +47,17 @@ const CALLS_OF_TURN: Partial<Record<number, Calls>> = {
 const TURN = { expiring: 2, all: 4 };
 /** The validity of a voucher that expires, and of the others. Milliseconds. */
 const VALID_MS = { expiring: 500, others: 86_400_000 };
-/** How long before its end the clients of a voucher that expires begin, or 0 to begin at its end. Milliseconds. */
+/** If a voucher expires, its clients begin this long before its end. With 0 they begin at its end. Milliseconds. */
 const LEADS_MS = [0, 20, 60, 150, 400];
-/** How much longer an extended voucher is valid, or how much less. Milliseconds. */
+/** By how much an extension moves a voucher's end. A negative value asks for an earlier end. Milliseconds. */
 const EXTENDED_MS = [-50, 100, 500];
 /** The maximum age of a list's redemptions. Milliseconds. */
 const LISTED_MS = 5_000;
 /** The sizes of pages. */
 const PAGES = [1, 3, 1_000];
-/** How often a client calls with an ended secret. */
+/** The probability that a client calls with an ended secret. */
 const ENDED_CHANCE = 0.08;
-/** How often a token belongs to another voucher's reservation. */
+/** The probability that a token belongs to another voucher's reservation. */
 const FOREIGN_CHANCE = 0.4;
 /** How long an operator keeps an old secret valid. Milliseconds. */
 const GRACES_MS = [0, 150, 700];
@@ -125,7 +125,7 @@ async function changeKey(scene: Scene, by: SeededRandom): Promise<void> {
   if (next === null) await revokeApiKey.run(provisioning(db), old.id, {});
   const returnedMs = performance.now();
   ended.push(old);
-  // Also ends the secrets that earlier rotations have left.
+  // After a revocation, the secrets that earlier rotations kept valid have ended too.
   for (const { id, secret } of ended)
     if (id === old.id) history.secretEnds.push({ secret, graceMs, invokedMs, returnedMs });
   keys[at] = next ?? (await makeSuppliedKey(scene));
@@ -136,7 +136,7 @@ async function rotate(db: pg.Pool, old: SuppliedKey, graceMs: number): Promise<S
   return { ...old, secret: key };
 }
 
-/** Chooses calls about a voucher that match the content of earlier answers. */
+/** Chooses calls about a voucher by the content of earlier answers, such as their tickets and tokens. */
 class Chooser {
   readonly #scene: Scene;
   readonly #voucher: SuppliedVoucher;
@@ -177,7 +177,7 @@ class Chooser {
       case "redeemWithToken": {
         const byTicket = name === "redeemByTicket" || (name === "redeemWithToken" && by.chance(0.5));
         const named = byTicket && reservation !== null ? { ticket: reservation.ticket } : { code: voucher.code };
-        // The token of any reservation, because a ticket may come with another one's token.
+        // Sometimes any reservation's token, because a caller may send a ticket with another reservation's token.
         const tokens = by.chance(FOREIGN_CHANCE) ? this.#scene.tokens : this.#reservations.map(({ token }) => token);
         const token = name === "redeemWithToken" ? pickOf(tokens) : null;
         return { operation: "redeem", key, voucher, externalRef, by: named, token };

@@ -39,7 +39,7 @@ const path = process.env.MODEL_PATH || "";
 const replayPath = process.env.MODEL_REPLAY || "";
 /** The length of the longest history. */
 const STEPS_MAX = 200;
-/** Far more than the runs take. The rest is for shrinking. Milliseconds. */
+/** Far more than the runs take, so that a failure can still be shrunk. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 4_000;
 
 let system: System;
@@ -79,7 +79,7 @@ it(
       seed,
       path,
       numRuns: runs,
-      // Long histories are as frequent as short ones.
+      // Makes long histories as frequent as short ones.
       unbiased: true,
       interruptAfterTimeLimit: TIME_LIMIT_MS,
     });

@@ -13,8 +13,8 @@ import {
 import type { Word } from "./step.ts";
 
 /**
- * The way in which a generated call names its voucher. The history determines the ticket. Most calls skip vouchers that
- * are redeemed, voided or expired, because their outcomes are always the same.
+ * The way in which a generated call names its voucher. A ticket depends on the history so far. Most calls skip vouchers
+ * that are redeemed, voided or expired, because calls about them always have the same outcome.
  */
 export type NameChoice =
   | { by: "code"; voucher: VoucherName; typed: boolean; evenIfFinal: boolean }
@@ -22,7 +22,7 @@ export type NameChoice =
   | { by: "ticket"; voucher: VoucherName; before: number; evenIfFinal: boolean }
   | { by: "nothing"; like: "code" | "ticket" };
 
-/** A name for the model, the request and the title of a step. */
+/** How a call names its voucher: for the model, in the request and in the title of the step. */
 export interface Name {
   named: Named;
   word: Word;

@@ -18,8 +18,8 @@ import type { World } from "./world.ts";
 // Steps other than partner calls.
 
 /**
- * Sums of these stay at least 50 seconds away from the 900 seconds of a reservation and from the validities below, so
- * that the real duration of a run has no effect. test/core covers the moments around an end.
+ * No sum of these comes within 50 seconds of the 900 seconds of a reservation or of the validities below, so the real
+ * duration of a run has no effect. test/core tests the moments around an end.
  */
 const someSeconds = fc.constantFrom(120, 120, 120, 360, 360, 360, 850, 850, 850, 90_000);
 
@@ -33,9 +33,9 @@ const MOVE_LEASE_BACK = [
 ].join(" ");
 
 /**
- * Simulates the passing of time: moves everything that is compared with a clock back by that time. That is the start
- * and end of live reservations, the end of validity, and the age and expiry of leases. Past moments, such as
- * redemptions, events and ended reservations, are never compared with a clock and stay. No job runs here, so no
+ * Simulates the passing of time: moves everything that is compared with a clock back by that time. These are the start
+ * and end of live reservations, the end of validity, and the age and expiry of leases. Past moments, such as those of
+ * redemptions, events and ended reservations, stay, because nothing compares them with a clock. No job runs here, so no
  * deadline has to move.
  */
 export const timeStep: fc.Arbitrary<Step> = fc.record({ pass: someSeconds }).map((choice) =>
@@ -82,8 +82,8 @@ export const suspendStep: fc.Arbitrary<Step> = fc
 /** How the end of an extension relates to the present end. */
 const ENDS = ["later", "later", "never", "same", "earlier"] as const;
 /**
- * Ends are this many seconds after a multiple of two minutes. Times that pass add up to no more than so many tens of
- * seconds after one, except in runs of hours: so no end is near.
+ * Every end is this many seconds after a multiple of two minutes. The times that pass add up to multiples of two
+ * minutes plus fewer seconds, except in runs that simulate hours. So the present time is never near an end.
  */
 const END_AFTER_S = 110;
 
@@ -223,7 +223,8 @@ export const leaseLostStep: fc.Arbitrary<Step> = fc.record({ loseLease: someVouc
 );
 
 /**
- * Adds a lease without a reservation, like one of a dead process. It is older than the two seconds for which it counts.
+ * Adds a lease without a reservation, as a process that died may leave it. The lease is older than two seconds, so it
+ * refuses no call.
  */
 export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher }).map((choice) =>
   makeStep(choice, (_model, { orphan }) => async (_state, { system, bindings, log }) => {
@@ -246,7 +247,7 @@ export const sweepStep: fc.Arbitrary<Step> = fc.constant("sweep").map((choice) =
   }),
 );
 
-/** Empties Redis, which contains only leases and finished jobs between two steps. */
+/** Empties Redis. Between two steps, it contains only leases and finished jobs. */
 export const flushStep: fc.Arbitrary<Step> = fc.constant("flush Redis").map((choice) =>
   makeStep(choice, () => async (_model, { system, log }) => {
     log.push("Redis loses everything");

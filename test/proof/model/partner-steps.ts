@@ -87,7 +87,8 @@ export const redeemStep: fc.Arbitrary<Step> = fc
     externalRef: someRef,
     token: someToken,
     note: someNote,
-    // Most redeems use a reserved voucher, because more rules apply to it.
+    // Whether to redeem even without a reservation. Most redeems use a reserved voucher, because more rules apply to
+    // it.
     evenIfFree: seldom,
     workers: fc.oneof(
       { weight: 12, arbitrary: fc.constant("run" as const) },

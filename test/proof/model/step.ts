@@ -35,7 +35,7 @@ interface Answer {
 
 /** A partner request of a step. */
 export interface Call {
-  /** The name under which the step is counted. */
+  /** The kind of step under which the test counts it. */
   kind: string;
   title: string;
   key: KeyName;
@@ -43,7 +43,7 @@ export interface Call {
   /** The segments after /partner/vouchers. */
   path: readonly Word[];
   body?: Record<string, Word>;
-  /** Sends the request by a call of `sending`, and may act before and after it. */
+  /** Calls `sending`, which sends the request, and may act before and after that. */
   around?: ((world: World, sending: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
 

@@ -15,7 +15,7 @@ export interface System {
   startWorkers(): Promise<void>;
   /** Runs one sweep. The system schedules no sweeps. */
   sweep(): Promise<SweepReport>;
-  /** Runs a job like a worker that gets it now. */
+  /** Runs a job as a worker would that gets the job now. */
   runJob(attemptId: string, job: RedeemJob): Promise<RedeemReply>;
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ import { installDebianPackages, onPath } from "../../../src/local/debian-package
 // status 1 otherwise.
 
 const FOLDER = import.meta.dirname;
-/** The maximum length of a path that SPIN follows, in steps, and of the search. The models need a tenth of each. */
+/** The maximum length of a path that SPIN follows, in steps. The models need a tenth of it. */
 const DEPTH_MAX = 3_000_000;
 const SEARCH_MAX_MS = 300_000;
 /** SPIN warns, and ends with status 0, if it has not searched everything. */
@@ -36,9 +36,10 @@ async function search(file: string, mistake: string | null): Promise<Search> {
   try {
     copyFileSync(join(FOLDER, file), join(cwd, file));
     await run("spin", [...(mistake === null ? [] : [`-D${mistake}`]), "-a", file], { cwd });
-    // No infinite runs. COLLAPSE needs half the memory.
+    // SAFETY leaves out the search for infinite runs. COLLAPSE halves the memory.
     await run("gcc", ["-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], { cwd });
-    // With a mistake, the search ignores processes that wait forever (-E), and continues to an assertion.
+    // If a mistake is switched on, the search ignores processes that wait forever (-E), until it finds a violated
+    // assertion.
     const options = ["-n", "-w22", `-m${DEPTH_MAX}`, ...(mistake === null ? [] : ["-E"])];
     const { stdout } = await run("./pan", options, { cwd, timeout: SEARCH_MAX_MS });
     const [, errors] = /errors: (\d+)/.exec(stdout) ?? [];
@@ -49,7 +50,7 @@ async function search(file: string, mistake: string | null): Promise<Search> {
       states: Number(states),
       error: errors === "0" ? null : (/^pan:\d+: (.*?)\s*\(at depth/m.exec(stdout)?.[1] ?? "an error without a name"),
       isExhaustive: !IS_INCOMPLETE.test(stdout),
-      // The end of a process that runs forever.
+      // SPIN reports the end of a process that runs forever as unreached, which is right.
       unreached: unreached.filter((statement) => statement !== "-end-"),
     };
   } finally {

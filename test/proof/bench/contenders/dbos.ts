@@ -13,8 +13,8 @@ import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
 // Contender (f): DBOS Transact. A workflow for each reference has one transaction step, which commits the redemption
-// and DBOS's record of the step together. Each API process runs its own workflows, and at its start continues the
-// workflows of a crash.
+// and DBOS's record of the step together. Each API process runs its own workflows. After a crash it continues them at
+// its next start.
 
 /** The library's connections, the same number as for the work. */
 const POOL_MAX = 16;
@@ -27,8 +27,8 @@ const baseline = openBaseline();
 const { work } = baseline;
 const { pool } = work;
 
-// DBOS's documented data source for node-postgres cannot be installed from the registry for version 5.3. This one has
-// the same functions, on the connections that all contenders use.
+// The registry has no data source of DBOS for node-postgres that fits version 5.3. This one has the same functions as
+// the documented one, on the connections that all contenders use.
 const SOURCE = "redeem";
 registerDataSource({
   name: SOURCE,

@@ -10,15 +10,15 @@ import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } fro
 // one after another. NOTIFY carries the answer. The process with a PORT is the API, and the other one is the worker.
 
 const CHANNEL = "redeem_ends";
-/** The same number as for (e). */
+/** Jobs that a worker runs at once, the same number as for (e). */
 const CONCURRENCY = 64;
 /** The library's connections, which fetch and complete jobs: the same number as for the work. */
 const POOL_MAX = 16;
 /** Jobs that a worker fetches at once: enough for all jobs that it runs. */
 const FETCHED_MAX = CONCURRENCY;
 /**
- * Jobs that end in one turn of the event loop are completed together. With a longer wait, a crash would repeat more
- * jobs.
+ * The worker completes jobs together that end in one turn of the event loop. After a longer wait, a crash would repeat
+ * more jobs.
  */
 const COMPLETE_AFTER_MS = 0;
 /** Maximum wait for an answer, the same as the service's. Milliseconds. */

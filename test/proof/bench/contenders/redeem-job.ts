@@ -11,7 +11,7 @@ import type { Baseline } from "../baselines/open-baseline.ts";
 export interface RedeemJob {
   caller: Caller;
   body: RedeemBody;
-  /** The same if the library runs the job again, so that the job recognizes its own redemption. */
+  /** Stays the same if the library runs the job again, so that the second run recognizes the first run's redemption. */
   attempt: string;
 }
 

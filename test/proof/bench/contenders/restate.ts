@@ -54,7 +54,7 @@ function startRestate(): void {
     env: { ...process.env, RESTATE_DISABLE_TELEMETRY: "true" },
   });
   const ended = new Promise((resolve) => child.once("exit", resolve));
-  // A supervisor starts the process again, and the server with it.
+  // Ends this process too, so that a supervisor starts both again.
   child.once("exit", () => process.exit(1));
   work.use({
     async close() {
