@@ -68,9 +68,7 @@ import "./effect.ts";
 export * from "../http/i.ts";
 export type { J } from "../http/j.ts";
 // import { no } from "./comment.ts";
-/**
- * import { no } from "./comment.ts";
- */
+/** import { no } from "./comment.ts"; */
 const l = await import("../local/l.ts");
 const m = require("m");
 const text = "import nothing";

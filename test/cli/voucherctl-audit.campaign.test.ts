@@ -38,10 +38,7 @@ const ON_THE_SERVER = ["db roles", "db check"];
 /** Commands that change the log. Tests below run them with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
-/**
- * Commands that need a service that this file does not start. Other tests run them: of those services, of erasures and
- * of batches.
- */
+/** Commands that need more than this file starts. The tests of erasures, batches and other features run them. */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],

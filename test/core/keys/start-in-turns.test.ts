@@ -57,9 +57,7 @@ it("at most one long piece of work runs in each turn of the event loop", async (
   await until(() => pieces === 5);
 });
 
-/**
- * A listener that records the names of started requests. Keys that begin with `known` belong to an organization.
- */
+/** A listener that records the names of started requests. Keys that begin with `known` belong to an organization. */
 function record() {
   const started: string[] = [];
   const waited: string[] = [];

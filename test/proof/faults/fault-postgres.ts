@@ -37,9 +37,7 @@ export interface FaultyDatabase {
 
 /** The name of the standby for which commits wait. */
 const STANDBY = "standby";
-/**
- * If a server does not respond for this long after the crash of one of its processes, it never will. Milliseconds.
- */
+/** If a server does not respond for this long after the crash of one of its processes, it never will. Milliseconds. */
 const HUNG_MS = 30_000;
 
 /** A Postgres server that can be killed, frozen and copied. It syncs every commit to disk, as in production. */

@@ -56,9 +56,7 @@ export function checkErasures(history: History, records: Records): Violation[] {
   const lists = history.of("list").filter(isConfirmed);
   const erasures = history.of("erase");
   const begun = new Map(erasures.toReversed().map(({ ask, invokedMs }) => [refOf(ask), invokedMs]));
-  /**
-   * Erasures that an answer confirmed, by reference, if the redemption was confirmed before the erasure began.
-   */
+  /** Erasures that an answer confirmed, by reference, if the redemption was confirmed before the erasure began. */
   const told = new Map<string, Exchange>();
   for (const erasure of erasures.filter(isConfirmed)) {
     const ref = refOf(erasure.ask);

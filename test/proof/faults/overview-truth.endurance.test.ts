@@ -20,13 +20,9 @@ import type { ServiceProcess } from "./service-process.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// Tests what the overview of a deployment of two API and three worker processes shows first for each fault, and how
-// soon.
+// Tests what the overview of two API and three worker processes shows first for each fault, and how soon.
 
-/**
- * If no fault is expected, the overview must show none for this long: each process checks twice in this time.
- * Milliseconds.
- */
+/** If no fault is expected, the overview must show none for this long. Each process checks twice. Milliseconds. */
 const STAYS_MS = 12_000;
 const [SHARDS, HAS_CLOCK] = [2, hasFakeTime()];
 /** While this file exists, the event loop of the second API process is blocked. */

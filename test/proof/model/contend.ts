@@ -125,7 +125,7 @@ async function changeKey(scene: Scene, by: SeededRandom): Promise<void> {
   if (next === null) await revokeApiKey.run(provisioning(db), old.id, {});
   const returnedMs = performance.now();
   ended.push(old);
-  // After a revocation, the secrets that earlier rotations kept valid have ended too.
+  // A revocation or a rotation also ends the secrets that earlier rotations have left valid.
   for (const { id, secret } of ended)
     if (id === old.id) history.secretEnds.push({ secret, graceMs, invokedMs, returnedMs });
   keys[at] = next ?? (await makeSuppliedKey(scene));

@@ -82,8 +82,8 @@ export const suspendStep: fc.Arbitrary<Step> = fc
 /** How the end of an extension relates to the present end. */
 const ENDS = ["later", "later", "never", "same", "earlier"] as const;
 /**
- * Every end is this many seconds after a multiple of two minutes. The times that pass add up to multiples of two
- * minutes plus fewer seconds, except in runs that simulate hours. So the present time is never near an end.
+ * Every end is this many seconds after a multiple of two minutes. The times that pass add up to such a multiple plus
+ * ten seconds for each 850. So no end is near, except in runs with many of these.
  */
 const END_AFTER_S = 110;
 

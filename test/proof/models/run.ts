@@ -12,7 +12,10 @@ import { installDebianPackages, onPath } from "../../../src/local/debian-package
 // status 1 otherwise.
 
 const FOLDER = import.meta.dirname;
-/** The maximum length of a path that SPIN follows, in steps. The models need a tenth of it. */
+/**
+ * The maximum length of a path that SPIN follows, in steps, and the maximum time of a search, in milliseconds. The
+ * models need a tenth of each.
+ */
 const DEPTH_MAX = 3_000_000;
 const SEARCH_MAX_MS = 300_000;
 /** SPIN warns, and ends with status 0, if it has not searched everything. */
