@@ -17,6 +17,8 @@ interface VoucherCommitterOptions<Item, State, Result>
    * to write.
    */
   decide: (items: Item[], state: State, tx: Transaction) => Promise<Decided<Result[]>>;
+  /** Called with the error of each failed transaction, before the transaction is tried again. */
+  onFailed?: (error: unknown) => void;
 }
 
 /**
@@ -27,7 +29,13 @@ export function openVoucherCommitter<
   Item extends { voucherId: string | null },
   State,
   Result extends object | number | null,
->({ pool, read, decide, ...options }: VoucherCommitterOptions<Item, State, Result>): GroupCommitter<Item, Result> {
+>({
+  pool,
+  read,
+  decide,
+  onFailed,
+  ...options
+}: VoucherCommitterOptions<Item, State, Result>): GroupCommitter<Item, Result> {
   const commit = async (items: Item[], waitMs: number | null): Promise<(Result | Undecided)[]> => {
     const voucherIds = [...new Set(items.map((item) => item.voucherId))].filter((id) => id !== null);
     let mine: ReadonlySet<string> = new Set();
@@ -51,6 +59,7 @@ export function openVoucherCommitter<
         return { ...decision, result: new Map(lockedItems.map((item, index) => [item, result[index] as Result])) };
       },
     ).catch((error) => {
+      onFailed?.(error);
       if (isLockTimeout(error)) return null;
       throw error;
     });

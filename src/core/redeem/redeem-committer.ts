@@ -10,7 +10,7 @@ import { type EventContent, nextEvent } from "../chain/chain.ts";
 import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/seal-events.ts";
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
-import { type CapLeft, lockKeyCaps } from "../keys/db/api-keys.ts";
+import { type CapLeft, keyOverCap, lockKeyCaps } from "../keys/db/api-keys.ts";
 import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { answerCanaries } from "../processes/db/processes.ts";
 import { type EndedReservation, endReservations } from "../reserve/db/reservations.ts";
@@ -47,10 +47,7 @@ interface RedeemState extends LockedVouchers {
   confirmations: Map<string, Confirmation>;
   /** Ids of the attempts whose references were ended after the attempts' first read. */
   ended: Set<string>;
-  /**
-   * What is left of each key's daily limit, by key id. Keys whose limits the API does not know yet are missing. For
-   * those, the database refuses redemptions above the limit.
-   */
+  /** What is left of each key's daily limit, by key id. */
   caps: Map<string, CapLeft>;
   sinks: EventSinks;
 }
@@ -75,9 +72,16 @@ export function openRedeemCommitter(
     onAnnounced: () => void;
   },
 ): RedeemCommitter {
+  // An API may not know of a new limit. Then the database refuses a redemption above it, and names the key. From then on,
+  // this worker reads the key's limit itself, until the key has none.
+  const newlyCapped = new Set<string>();
   return openVoucherCommitter({
     pool: ctx.pool,
-    read: readRedeemState,
+    read: (tx, requests: readonly Request[]) => readRedeemState(tx, requests, newlyCapped),
+    onFailed: (error) => {
+      const keyId = keyOverCap(error);
+      if (keyId !== null) newlyCapped.add(keyId);
+    },
     decide: (requests, state, tx) => decideRequests(ctx, tx, requests, state),
     busy: { reply: { kind: "busy" }, consumedTicket: null },
     observer: observeBatches(ctx, "redeem"),
@@ -118,16 +122,21 @@ async function runCanary(
   }
 }
 
-async function readRedeemState(tx: Transaction, all: readonly Request[]): Promise<RedeemState | null> {
+async function readRedeemState(
+  tx: Transaction,
+  all: readonly Request[],
+  newlyCapped: Set<string>,
+): Promise<RedeemState | null> {
   const requests = all.filter(isRedeem);
   if (requests.length === 0) return null;
-  const capped = requests.filter((request) => request.capped).map(({ keyId }) => keyId);
+  const capped = requests.filter((one) => one.capped || newlyCapped.has(one.keyId)).map(({ keyId }) => keyId);
   const [references, locked, sinks, caps] = await Promise.all([
     lockReferences(tx, requests),
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
     openSinks(tx),
-    capped.length === 0 ? new Map() : lockKeyCaps(tx, capped),
+    capped.length === 0 ? new Map<string, CapLeft>() : lockKeyCaps(tx, capped),
   ]);
+  for (const keyId of capped) if (!caps.has(keyId)) newlyCapped.delete(keyId);
   const confirmations = new Map<string, Confirmation>();
   const ended = new Set<string>();
   for (const { n, isEnded, confirmation } of references) {

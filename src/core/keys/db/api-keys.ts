@@ -162,6 +162,11 @@ export async function lockKeyCaps(tx: Transaction, keyIds: readonly string[]): P
   return new Map(caps.map(({ keyId, ...left }) => [keyId, left]));
 }
 
+/** The key whose daily limit a failed transaction exceeded, according to the database. Null after other errors. */
+export function keyOverCap(error: unknown): string | null {
+  return /^the key (\S+) has reached its daily limit$/.exec(Object(error).message)?.[1] ?? null;
+}
+
 /**
  * Replaces the daily limits of a key. All redemptions of the key today count against the new limits. Waits for
  * transactions that redeem with the key.
