@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from "node:util";
 
-export { formatCount, formatUtc, formatUtcWithZone, pluralize } from "../acts/words.ts";
+export { formatCount, formatUtc, formatUtcWithZone, pluralize, saySuspension } from "../acts/words.ts";
 
 type Style = Parameters<typeof styleText>[0];
 

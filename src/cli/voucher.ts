@@ -5,6 +5,7 @@ import { findVoucherId } from "../acts/void-voucher.ts";
 import { extendVoucher } from "../acts/voucher/extend.ts";
 import { resumeVoucher, suspendVoucher } from "../acts/voucher/suspend.ts";
 import { voidVoucher } from "../acts/voucher/void.ts";
+import { reasonIn } from "../core/chain/chain.ts";
 import type { FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
 import type { VoucherStatus } from "../core/voucher/voucher.ts";
@@ -21,6 +22,7 @@ import {
   formatUtcWithZone,
   paint,
   pluralize,
+  saySuspension,
   type TableRow,
 } from "./format.ts";
 import { integer, option, required } from "./options.ts";
@@ -163,6 +165,7 @@ function describeHistory({ voucher, events, reservations, redemption }: VoucherH
       Batch: `${voucher.batchId}, serial ${voucher.serial}`,
       Organization: `${voucher.organizationId}${voucher.sandbox ? ", a sandbox" : ""}`,
       "Valid until": formatUtcWithZone(new Date(voucher.validUntil)),
+      Suspended: saySuspension(voucher),
       Reference: voucher.externalRef,
       "Redeem code": voucher.redeemCode,
       Verify: voucher.verifyUrl,
@@ -184,8 +187,7 @@ function describeEvent(
     const { externalRef, key, ticket } = redemption;
     return `for ${externalRef} by ${key}${ticket === null ? "" : ` with ${ticket}`}`;
   }
-  const { reason } = payload === null ? {} : JSON.parse(payload).data;
-  return [actorConnectedId && `by ${actorConnectedId}`, reason].filter(Boolean).join(": ");
+  return [actorConnectedId && `by ${actorConnectedId}`, reasonIn(payload)].filter(Boolean).join(": ");
 }
 
 function describeVoucher({ voucher, reservation, sandbox }: Awaited<ReturnType<typeof readVoucher>>): string {

@@ -1,5 +1,6 @@
 import { readAnyVoucherHistory } from "../acts/across-organizations.ts";
 import type { HistoryDeps } from "../acts/read-voucher-history.ts";
+import { saySuspension } from "../acts/words.ts";
 import type { OperatorReads } from "../core/callers/bulkhead.ts";
 import type { PastReservation } from "../core/look-up/api/voucher-history.ts";
 import { releaseReservation } from "../core/reserve/release-reservation.ts";
@@ -25,10 +26,11 @@ const EXTEND = ["extend", "Extend this voucher"] as const;
 const VOID = ["void", "Void this voucher"] as const;
 const SUSPEND = ["suspend", "Suspend this voucher"] as const;
 const RESUME = ["resume", "Resume this voucher"] as const;
-/** The changes of a voucher that its page offers. */
+const RESUME_BATCH = ["resume", "Resume the batch"] as const;
+/** The changes of a voucher that its page offers, besides the resumption. */
 const CHANGES: Partial<Record<VoucherStatus, readonly (readonly [verb: string, said: string])[]>> = {
   Active: [EXTEND, SUSPEND, VOID],
-  Suspended: [RESUME, EXTEND, VOID],
+  Suspended: [EXTEND, VOID],
   Expired: [EXTEND],
 };
 const SHOW = ["show", "Show personal data"] as const;
@@ -48,6 +50,7 @@ export const voucherPage: Page<HistoryDeps> = async (visit) => {
   // A code that is worth money, now or after a resumption, is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active" || voucher.status === "Suspended";
   const showsCode = seesCredentials && !isUsable;
+  const suspendedBy = voucher.suspension?.by;
   const isReserved = reservations.some(({ state }) => state === "Live");
   const entries = [
     ...events.map((event) => ({
@@ -72,11 +75,20 @@ ${renderFacts([
   ["Organization", linkTo(site, "organizations", voucher.organizationId)],
   ["Batch", html`${linkTo(site, "batches", voucher.batchId)}, serial ${voucher.serial}`],
   ["Valid until", renderEnd(new Date(voucher.validUntil))],
+  ["Suspended", saySuspension(voucher)],
   ["Reference", voucher.externalRef],
   ["Redeem code", credential(voucher.redeemCode)],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
-${linkActions(site, ["vouchers", voucher.id], ...(CHANGES[voucher.status] ?? []), SHOW, ERASE)}
+${linkActions(site, ["batches", voucher.batchId], ...(suspendedBy === "batch" ? [RESUME_BATCH] : []))}
+${linkActions(
+  site,
+  ["vouchers", voucher.id],
+  ...(suspendedBy === "voucher" ? [RESUME] : []),
+  ...(CHANGES[voucher.status] ?? []),
+  SHOW,
+  ERASE,
+)}
 ${renderLife(entries.map(({ entry }) => entry))}`,
   );
 };

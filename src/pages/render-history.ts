@@ -1,10 +1,10 @@
 import type { PartnerEvent } from "../core/chain/api/events.ts";
-import { keepsPayload } from "../core/chain/chain.ts";
+import { keepsPayload, reasonIn } from "../core/chain/chain.ts";
 import type { VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
 import { ENGLISH } from "./locale.ts";
-import { renderFacts, renderSection } from "./operator-frame.ts";
+import { type Fact, renderFacts, renderSection } from "./operator-frame.ts";
 
 /** A voucher's history: its entries, in order of time. */
 export function renderLife(entries: readonly Html[], { t } = ENGLISH): Html {
@@ -13,6 +13,18 @@ export function renderLife(entries: readonly Html[], { t } = ENGLISH): Html {
 
 /** How much an entry shows: its sentence, with the redemption's facts, or with the payload too. */
 type Detail = "sentence" | "facts" | "payload";
+
+/** What operators see of an event besides its sentence. */
+function factsOf({ payload }: PartnerEvent, redeemed: VoucherHistory["redemption"]): Fact[] {
+  const reason = reasonIn(payload);
+  if (redeemed === null) return reason === null ? [] : [["Reason", reason]];
+  return [
+    ["Reference", redeemed.externalRef],
+    ["Redeem code", html`<code>${redeemed.redeemCode}</code>`],
+    ["Ticket", redeemed.ticket === null ? null : html`<code>${redeemed.ticket}</code>`],
+    ["Job", html`<code>${redeemed.attemptId}</code>`],
+  ];
+}
 
 /** An entry of a history. */
 export function renderEvent(
@@ -29,6 +41,7 @@ export function renderEvent(
   const label = redeemed?.keyLabel ? html`<bdi>${redeemed.keyLabel}</bdi>` : null;
   const id = html`<code>${event.actorConnectedId}</code>`;
   const actor = label === null ? id : detail === "sentence" ? label : html`${id} (${label})`;
+  const facts = detail === "sentence" ? [] : factsOf(event, redeemed);
   return html`<li><p class="when">${locale.time(event.occurredAt)}</p>
 <p><strong>${title}</strong> ${sentence} \
 <span class="badge ${sealed ? "good" : "waiting"}">${sealed ? t("chain.sealed") : t("chain.pending")}</span>\
@@ -37,16 +50,7 @@ ${isLost ? html` <em>${t("chain.lost")}</em>` : null}</p>
 <p class="fine">${t("portal.entry", { sequence: event.sequence })}${
     event.actorConnectedId === null ? null : html`, ${t("portal.byActor")} ${actor}`
   }</p>
-${
-  redeemed === null || detail === "sentence"
-    ? null
-    : renderFacts([
-        ["Reference", redeemed.externalRef],
-        ["Redeem code", html`<code>${redeemed.redeemCode}</code>`],
-        ["Ticket", redeemed.ticket === null ? null : html`<code>${redeemed.ticket}</code>`],
-        ["Job", html`<code>${redeemed.attemptId}</code>`],
-      ])
-}
+${facts.length === 0 ? null : renderFacts(facts)}
 ${
   event.payload === null || detail !== "payload"
     ? null

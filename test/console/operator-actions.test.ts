@@ -279,13 +279,21 @@ it("the console suspends and resumes vouchers and batches, and shows only possib
   const page = (await open(`/vouchers/${id}`)).text;
   for (const shown of ["Suspended", "Put on hold", "Resume this voucher", "Void this voucher"])
     expect(page).toContain(shown);
+  expect(page.match(/the letter was stolen/g)).toHaveLength(2);
   expect(page).not.toContain(vouchers[0]?.code);
   const whole = await open(`/batches/${batchId}/suspend`, { reason: "the parcel was stolen" });
   expect(whole.text).toContain("is suspended: 1 voucher. Redeemed, voided or suspended before: 1.");
   const batch = (await open(`/batches/${batchId}`)).text;
   expect(batch).toContain("Resume the batch");
   expect(batch).not.toContain("Suspend the batch");
+  const [own, other] = await Promise.all(vouchers.map(async (each) => (await open(`/vouchers/${each.id}`)).text));
+  for (const held of [own, other]) {
+    expect(held).toContain("with its batch: the parcel was stolen");
+    expect(held).toContain(`/batches/${batchId}/resume">Resume the batch`);
+    expect(held).not.toContain("Resume this voucher");
+  }
   expect((await open(`/batches/${batchId}/resume`, {})).text).toContain("is resumed: 1 voucher.");
+  expect((await open(`/vouchers/${id}`)).text).toContain("individually: the letter was stolen");
   expect(await go(`/vouchers/${id}/resume`, {})).toBe(`/vouchers/${id}`);
   expect((await open(`/vouchers/${id}`)).text).toContain("Suspend this voucher");
 });

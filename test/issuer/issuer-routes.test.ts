@@ -251,8 +251,14 @@ it("a voucher is suspended and resumed by its code or id, and a batch in portion
   const reason = "stolen";
   expect((await post("vouchers/suspend", { code, reason })).body).toEqual({ id, suspended: true });
   expect((await post("vouchers/suspend", { id })).body.error).toBe("reason is required.");
+  for (const blank of [" ", "\u00a0\u200b\u3000"])
+    expect((await post("vouchers/suspend", { id, reason: blank })).body.error).toBe("reason must not be empty.");
+  const suspension = async () => (await get(`vouchers?code=${code}`)).body.items[0].suspension;
+  expect(await suspension()).toEqual({ by: "voucher", reason });
   expect((await post("vouchers/resume", { id })).body).toEqual({ id, suspended: false });
-  const whole = await post(`batches/${batchId}/suspend`, { reason });
+  expect(await suspension()).toBeNull();
+  const whole = await post(`batches/${batchId}/suspend`, { reason: "lost" });
+  expect(await suspension()).toEqual({ by: "batch", reason: "lost" });
   expect(whole.body).toEqual({ suspended: 2, alreadyFinal: 0, remaining: 0 });
   expect(await post("vouchers/resume", { code })).toMatchObject({ status: 409, body: { code: "voucher_suspended" } });
   const freed = await post(`batches/${batchId}/resume`, {});

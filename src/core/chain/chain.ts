@@ -129,6 +129,15 @@ function readErasedSequences({ eventType, payload }: Pick<StoredEvent, "eventTyp
   }
 }
 
+/** The reason that an administrator gave for an event. Null without one, or if the payload was erased or damaged. */
+export function reasonIn(payload: string | null): string | null {
+  try {
+    return String(JSON.parse(String(payload)).data.reason ?? "") || null;
+  } catch {
+    return null;
+  }
+}
+
 /**
  * Whether an event still has the payload that was sealed: it is not Pending, and its payload was neither erased nor
  * changed.

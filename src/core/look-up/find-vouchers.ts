@@ -2,10 +2,11 @@ import type pg from "pg";
 import { markSandbox, pickFields } from "../../platform/api/fields.ts";
 import { type Transaction, usePlansOfService } from "../../platform/db/pool.ts";
 import { onSnapshot } from "../../platform/db/transaction.ts";
+import { reasonIn } from "../chain/chain.ts";
 import { normaliseCode, normaliseRedeemCode, normaliseTicket, repairCode } from "../voucher/codes.ts";
 import { selectVouchersBy, type VoucherCriteria } from "../voucher/db/voucher-ranges.ts";
 import { formsOf } from "../voucher/references.ts";
-import { statusAt } from "../voucher/voucher.ts";
+import { hasFinalStatus, statusAt } from "../voucher/voucher.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/voucher-history.ts";
 
 /**
@@ -61,6 +62,10 @@ export async function findVouchersIn(
       ...row,
       ...markSandbox(sandbox),
       status: statusAt(row, now),
+      suspension:
+        row.suspendedBy === null || hasFinalStatus(row)
+          ? null
+          : { by: row.suspendedBy, reason: row.batchReason ?? reasonIn(row.suspendedPayload) },
       validUntil: row.validUntil.toISOString(),
       redeemedAt: row.redeemedAt?.toISOString() ?? null,
     }),

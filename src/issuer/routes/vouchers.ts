@@ -12,7 +12,8 @@ import { type IssuerDeps, inIssuer } from "../issuer.ts";
 import { pageOf } from "../lists.ts";
 import { typedCode } from "../one-voucher.ts";
 
-const { id, serial, brand, productName, productKey, status, validUntil, redeemedAt, sandbox } = foundVoucher.shape;
+const { id, serial, brand, productName, productKey, status, validUntil, suspension, redeemedAt, sandbox } =
+  foundVoucher.shape;
 
 const voucher = z.object({
   id,
@@ -24,6 +25,7 @@ const voucher = z.object({
   productKey,
   status,
   validUntil,
+  suspension,
   redeemedAt,
   sandbox,
 });

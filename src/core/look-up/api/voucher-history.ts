@@ -7,6 +7,7 @@ import {
   redeemCode,
   sandbox,
   serial,
+  text,
   timestamp,
   verifyUrl,
   voucherId,
@@ -28,6 +29,23 @@ export const foundVoucher = z.object({
   productKey,
   status: voucherView.shape.status,
   validUntil: voucherView.shape.validUntil,
+  suspension: z
+    .object({
+      by: z.enum(["voucher", "batch"]).meta({
+        description:
+          "`batch`: the whole batch is suspended, or not all of its vouchers are resumed yet: resume the batch. " +
+          "`voucher`: the voucher was suspended individually: resume the voucher.",
+        examples: ["voucher"],
+      }),
+      reason: text("Why it was suspended. Null after an erasure.", "the letter was stolen").nullable(),
+    })
+    .nullable()
+    .meta({
+      description:
+        "The suspension that must be ended first. Null without one. An expired voucher may have one: without it, an " +
+        "extension makes the voucher usable.",
+      examples: [null],
+    }),
   redeemedAt: voucherView.shape.redeemedAt,
   /** The reference under which the voucher was redeemed. Null if it is not redeemed. */
   externalRef: z.string().nullable(),

@@ -30,6 +30,10 @@ WITH searched AS (SELECT unnest($1::text[]) AS id)
 SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId", v.batch_id AS "batchId", v.status,
        v.redeemed_at AS "redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil",
        voucher_suspended(v.suspension, b.suspended_at) AS suspended, p.name AS "productName", p.key AS "productKey", br.name AS brand,
+       CASE WHEN b.suspended_at IS NOT NULL OR v.suspension = 'batch' THEN 'batch' WHEN v.suspension = 'own' THEN 'voucher' END AS "suspendedBy",
+       CASE WHEN b.suspended_at IS NOT NULL THEN b.suspension_reason END AS "batchReason",
+       (SELECT e.payload FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.suspended'
+         ORDER BY e.sequence DESC LIMIT 1) AS "suspendedPayload",
        rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", og.sandbox
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
  CROSS JOIN LATERAL (

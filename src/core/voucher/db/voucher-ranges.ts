@@ -113,6 +113,11 @@ const findVouchers = sql.rows(
     redeemedAt: orNull(timestamptz),
     validUntil: timestamptz,
     suspended: boolean,
+    suspendedBy: orNull(textOf<"voucher" | "batch">()),
+    /** Why the batch is suspended. Null if it is not. */
+    batchReason: orNull(text),
+    /** The payload of the voucher's last suspended event. */
+    suspendedPayload: orNull(text),
     productName: text,
     productKey: text,
     brand: text,
