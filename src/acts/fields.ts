@@ -4,6 +4,7 @@ import { EXAMPLE } from "../platform/api/example.ts";
 import { filledTextUpTo, isErasedForm } from "../platform/api/fields.ts";
 import { problem } from "../platform/api/problems.ts";
 import { wholeNumber } from "../platform/http/whole-number.ts";
+import { isBlank } from "../platform/text.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
 import { PICTURE_MAX, type Picture, readPicture } from "./picture.ts";
 
@@ -171,8 +172,15 @@ const orRequired = (message: string) => ({
   error: (issue: { input?: unknown }) => (issue.input === undefined ? problem("required") : message),
 });
 
-/** A line of text. `max` counts code points. */
+/** A line of text that is not blank. `max` counts code points. */
 export function text(label: string, max: number, more: More<string> = {}): Field<string> {
+  const field = line(label, max, more);
+  const filled = field.json.refine((value) => value === "" || !isBlank(value), problem("empty"));
+  return { ...field, typed: filled, json: filled };
+}
+
+/** A line of text, which may be blank. `max` counts code points. */
+function line(label: string, max: number, more: More<string> = {}): Field<string> {
   const { hint = "" } = more;
   const singleLine = filledTextUpTo(max, hint || label).refine(
     (value) => !/\p{Cc}/u.test(value),
@@ -191,7 +199,7 @@ export function withoutBlanks({ verbatim }: Pick<Field, "verbatim">, text: strin
  * interface may change one: `alice` and `alice ` are two users.
  */
 export function subject(label: string, more: More<string> = {}): Field<string> {
-  const { json, ...field } = text(label, 255, { placeholder: "<sub>", ...more });
+  const { json, ...field } = line(label, 255, { placeholder: "<sub>", ...more });
   const read = json.refine((value) => !isErasedForm(value), problem("erased"));
   return { ...field, typed: read, json: read, verbatim: true };
 }

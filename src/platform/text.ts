@@ -33,6 +33,11 @@ export function normaliseText(text: string, form: "NFC" | "NFKC" | "NFKD"): stri
   return isLongerThan(text, NORMALISED_MAX) ? null : text.normalize(form);
 }
 
+/** Whether a text shows nothing: it has only white space and characters without a form of their own. */
+export function isBlank(text: string): boolean {
+  return !/[^\p{White_Space}\p{Default_Ignorable_Code_Point}]/u.test(text);
+}
+
 /** A quoted cell of a CSV file. A text that a spreadsheet would run as a formula gets a leading apostrophe. */
 export const csvCell = (value: string | number | null): string =>
   `"${String(value ?? "")
