@@ -150,12 +150,44 @@ it("the console renames a brand from a link on its page, and records the name be
   const { brandId } = await makePartner(db);
   expect((await open(`/brands/${brandId}`)).text).toContain(`href="/ops/brands/${brandId}/rename"`);
   expect(await go(`/brands/${brandId}/rename`, { name: "New name" })).toBe(`/brands/${brandId}`);
+  expect((await open(`/brands/${brandId}/rename`)).text).toContain('name="name" type="text" value="New name"');
   const { rows } = await db.query(
     `SELECT command, before->>'name' <> 'New name' AS differs, after->>'name' AS name
        FROM audit_entries WHERE entity_id = $1 AND after IS NOT NULL`,
     [brandId],
   );
   expect(rows).toEqual([{ command: "brand rename", differs: true, name: "New name" }]);
+});
+
+it("a form that changes something begins with its present values, and sent unchanged it changes nothing", async () => {
+  const partner = await makePartner(db);
+  const { organizationId, brandId } = partner;
+  const { id: keyId } = await makeKey(db, organizationId, { caps: { maxPerDay: 7, maxAmountPerDayUsd: null } });
+  const validUntil = new Date("2099-12-31T23:59:59.999Z");
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 1, { validUntil });
+  const present: Record<string, Record<string, string>> = {
+    [`/organizations/${organizationId}/change`]: { timeZone: "UTC" },
+    [`/brands/${brandId}/change`]: { colour: "none" },
+    [`/keys/${keyId}/change`]: { maxPerDay: "7", maxAmountPerDayUsd: "none" },
+    [`/batches/${batchId}/extend`]: { validUntil: "2099-12-31" },
+    [`/vouchers/${vouchers[0]?.id}/extend`]: { validUntil: "2099-12-31" },
+  };
+  for (const [path, values] of Object.entries(present)) {
+    const { text } = await open(path);
+    for (const [name, value] of Object.entries(values))
+      expect(text, path).toContain(`name="${name}" type="text" value="${value}"`);
+    const sent = text.includes("multipart") ? withFile(values, Buffer.alloc(0)) : values;
+    expect((await open(path, sent)).status, path).toBeLessThan(400);
+  }
+  const none = { maxPerDay: "", maxAmountPerDayUsd: "" };
+  expect((await open(`/keys/${keyId}/change`, none)).text).toContain(
+    ">Most redemptions a day or Most value a day in US dollars is required.<",
+  );
+  for (const id of [organizationId, brandId, keyId, batchId, vouchers[0]?.id ?? ""])
+    expect(
+      (await entriesOf(id)).filter(({ command }) => /change|extend/.test(String(command))),
+      id,
+    ).toEqual([]);
 });
 
 it("the console gives a brand a logo and a colour, and pages load them from cacheable addresses", async () => {

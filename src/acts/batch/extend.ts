@@ -1,7 +1,8 @@
+import { findLineage } from "../../core/catalog/db/catalog.ts";
 import { act } from "../act.ts";
 import { type BatchResult, readBatchSize, remainingOf } from "../change-batch.ts";
 import { extendBatch as extendAll } from "../extend-batch.ts";
-import { EXTENSION } from "../voucher/extend.ts";
+import { EXTENSION, presentEnd } from "../voucher/extend.ts";
 import { formatCount, pluralize } from "../words.ts";
 
 export const extendBatch = act({
@@ -15,6 +16,7 @@ export const extendBatch = act({
     "stop the run, another one continues it.",
   examples: ['bat_… --valid-until 2028-12-31 --reason "shop closed for repairs"'],
   fields: EXTENSION,
+  present: async (db, id) => presentEnd((await findLineage(db, id))?.validUntil),
   refused: "validUntil",
   progress: { doing: "Extending", of: "vouchers", done: "extended" },
   async run(ctx, id, { validUntil, reason }, advance): Promise<BatchResult<"extended">> {

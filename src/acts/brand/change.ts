@@ -19,6 +19,7 @@ export const changeBrand = act({
     removeLogo: flag("Remove the logo"),
     colour: optional(colour("Colour", { hint: "Of the button, such as #0a7f5a. none: the service's own colour." })),
   },
+  present: async (db, id) => ({ colour: (await findBrandFace(db, id))?.colour ?? "none" }),
   result: z.object({ id: shown("The brand's id."), colour: brandColour, logo: brandLogo }),
   run: (ctx, id, { logo, removeLogo, colour }) =>
     withAuditEntry(ctx, { type: "Brand", id }, async (tx) => {

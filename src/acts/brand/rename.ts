@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { updateBrandName } from "../../core/catalog/db/catalog.ts";
+import { findLineage, updateBrandName } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { brand, text as shown } from "../../platform/api/fields.ts";
 import { act } from "../act.ts";
@@ -15,6 +15,7 @@ export const renameBrand = act({
   about: "Partners and customers see the new name at once, on old vouchers too.",
   examples: ['brd_… --name "Corner Coffee"'],
   fields: { name: text("Name", 200) },
+  present: async (db, id) => ({ name: (await findLineage(db, id))?.brandName ?? "" }),
   result: z.object({ id: shown("The brand's id."), name: brand }),
   async run(ctx, id, { name }) {
     await withAuditEntry(ctx, { type: "Brand", id }, async (tx) => {

@@ -1,6 +1,5 @@
 import { changeKeyCaps, findKeyCaps, type KeyCaps, type ListedKey } from "../../core/keys/db/api-keys.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { problemIn } from "../../platform/api/problems.ts";
 import { act } from "../act.ts";
 import { limit } from "../fields.ts";
 import { withAuditEntry } from "../with-audit-entry.ts";
@@ -15,7 +14,13 @@ export const changeKey = act({
   examples: ["key_… --max-per-day 200 --max-amount-per-day 5000", "key_… --max-per-day none"],
   fields: { maxPerDay: limit(CAPS.maxPerDay), maxAmountPerDayUsd: limit(CAPS.maxAmountPerDayUsd) },
   rules({ maxPerDay, maxAmountPerDayUsd }, refuse) {
-    if (maxPerDay === null && maxAmountPerDayUsd === null) refuse("maxPerDay", () => problemIn("required"));
+    if (maxPerDay !== null || maxAmountPerDayUsd !== null) return;
+    refuse("maxPerDay", (nameOf) => () => `${nameOf("maxPerDay")} or ${nameOf("maxAmountPerDayUsd")} is required`);
+  },
+  async present(db, id) {
+    const caps = await findKeyCaps(db, id);
+    const typed = (cap: number | null = null) => (cap === null ? "none" : String(cap));
+    return { maxPerDay: typed(caps?.maxPerDay), maxAmountPerDayUsd: typed(caps?.maxAmountPerDayUsd) };
   },
   run: (ctx, id, wanted) =>
     withAuditEntry(ctx, { type: "ApiKey", id }, async (tx) => {

@@ -1,4 +1,4 @@
-import { updateTimeZone } from "../../core/catalog/db/catalog.ts";
+import { findOrganization, updateTimeZone } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { act } from "../act.ts";
 import { text } from "../fields.ts";
@@ -29,6 +29,7 @@ export const changeOrganization = act({
   about: "The portal shows times, days and months in it at once. The API and its CSV files keep UTC.",
   examples: ["org_… --time-zone Europe/Berlin"],
   fields: { timeZone: { ...zone, placeholder: "<zone>", typed: read, json: read } },
+  present: async (db, id) => ({ timeZone: (await findOrganization(db, id))?.timeZone ?? "" }),
   async run(ctx, id, { timeZone }) {
     await withAuditEntry(ctx, { type: "Organization", id }, async (tx) => {
       const isChanged = await updateTimeZone(tx, { id, timeZone });

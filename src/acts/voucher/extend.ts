@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { findVoucherFace } from "../../core/catalog/db/brand-faces.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { timestamp, voucherId } from "../../platform/api/fields.ts";
 import { act } from "../act.ts";
@@ -9,6 +10,11 @@ import { REASON } from "./void.ts";
 
 /** A later end, and why. */
 export const EXTENSION = { validUntil: time("Valid until", "end", { future: true }), reason: REASON };
+
+/** A present end, as a person types it. */
+export const presentEnd = (end: Date | null | undefined) => ({
+  validUntil: end?.toISOString().replace("T23:59:59.999Z", "") ?? "",
+});
 
 /** The part of the act's result for programs. */
 export const EXTENDED = z.object({
@@ -26,6 +32,7 @@ export const extendVoucher = act({
   about: "It gets a later end. An expired one is active again, and a reservation goes on.",
   examples: ['7Q4K-9MZX-2HTB-W8RC --org org_… --valid-until 2028-12-31 --reason "she was ill"'],
   fields: EXTENSION,
+  present: async (db, id) => presentEnd((await findVoucherFace(db, id))?.validUntil),
   refused: "validUntil",
   result: EXTENDED,
   async run(ctx, id, { validUntil, reason }) {

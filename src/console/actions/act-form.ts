@@ -35,6 +35,7 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
     is: [formPathOf(act, named), name, named === undefined ? title : `${title} ${named}`],
     role: act.role,
     asksNamesake: act.asksNamesake === true,
+    ...(act.present && { present: act.present }),
     findProblems: (db, entered) => findProblems(act, valuesOfForm(act.fields, entered), db),
     partly: (_done: number, _total: number, soFar?: object) => (soFar && act.partly?.(soFar as Result)) ?? null,
     fields: { ...confirmation, ...fieldsOfForm(act.fields) },

@@ -52,6 +52,8 @@ export interface Action<Deps = object> {
   /** Sentences for the operator to read before the form. */
   about?: string;
   fields: Fields;
+  /** The present values of what the action changes, by field, as a person types them. */
+  present?(db: Queryable, id: string): Promise<Readonly<Record<string, string | undefined>>>;
   /** The fields that serve only to confirm the act. The audit entry leaves them out. */
   unrecorded: readonly string[];
   /** Whether the page asks for confirmation if another entity under the same parent has the same `name`. */

@@ -55,9 +55,14 @@ export async function openLineage(ctx: ActionDeps, path: string, { params }: Req
 export function showForm(ctx: ActionDeps, action: Action<never>): RequestHandler {
   return async (request, response) => {
     const lineage = await openLineage(ctx, action.is[0], request);
-    const fields = Object.entries(action.fields);
+    const { present: read } = action;
+    const present =
+      read === undefined ? {} : await ctx.operatorReads({}, () => read(ctx.pool, pathId(request.params.id)));
     const entered = Object.fromEntries(
-      fields.map(([name, field]) => [name, field.fromLink ? [textOf(request.query[name])] : initialOf(field)]),
+      Object.entries(action.fields).map(([name, field]) => [
+        name,
+        field.fromLink ? [textOf(request.query[name])] : [present[name] ?? initialOf(field)].flat(),
+      ]),
     );
     sendPage(response, 200, await renderFormPage(ctx, action, lineage, entered));
   };
