@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
@@ -9,6 +10,10 @@ import { countNextEvents, type FeedEnd, findFeedEnd, moveFeed } from "./db/feed.
 const LOOK_EVERY_MS = 250;
 /** Minimum interval at which a process moves the end of the feed. Milliseconds. */
 const MOVE_EVERY_MS = 100;
+/** Time without a move after which the next read moves the end of the feed several times. Milliseconds. */
+const PAUSE_MS = 1_000;
+/** Number of such moves, and the time between them, in which short transactions end. Milliseconds. */
+const [MOVES_AFTER_PAUSE, MOVE_AGAIN_MS] = [3, 20];
 /** Maximum number of events that one search reads. If there are more, each waiting call searches for its own events. */
 const LOOK_EVENTS_MAX = 5_000;
 
@@ -52,8 +57,9 @@ export class EventFeed {
   async readEnd(requester: Requester<"organization">): Promise<FeedEnd> {
     const { pool, partnerCalls } = this.#ctx;
     const now = performance.now();
-    if (this.#moving === undefined || now - this.#moving.startedAt > MOVE_EVERY_MS) {
-      const moving = { moved: partnerCalls(ALL_ORGANIZATIONS, () => this.#move()), startedAt: now };
+    const pausedMs = now - (this.#moving?.startedAt ?? Number.NEGATIVE_INFINITY);
+    if (this.#moving === undefined || pausedMs > MOVE_EVERY_MS) {
+      const moving = { moved: this.#move(pausedMs > PAUSE_MS ? MOVES_AFTER_PAUSE : 1), startedAt: now };
       this.#moving = moving;
       moving.moved.catch(() => {
         if (this.#moving === moving) this.#moving = undefined;
@@ -116,10 +122,19 @@ export class EventFeed {
     await this.#looking;
   }
 
-  async #move(): Promise<void> {
-    const { pool, deployment } = this.#ctx;
-    await deployment.clock.ready();
-    await moveFeed(pool, deployment.clock.steadyNow());
+  /**
+   * Moves the end of the feed. A move makes `completeUntil` the time of the move before it. So after a pause, one move
+   * would leave the time at which the pause began.
+   */
+  async #move(times: number): Promise<void> {
+    const { pool, deployment, partnerCalls } = this.#ctx;
+    for (let time = 1; time <= times; time++) {
+      if (time > 1) await sleep(MOVE_AGAIN_MS);
+      await partnerCalls(ALL_ORGANIZATIONS, async () => {
+        await deployment.clock.ready();
+        await moveFeed(pool, deployment.clock.steadyNow());
+      });
+    }
   }
 
   #rest(): void {

@@ -77,6 +77,19 @@ it("the feed does not skip an event that commits after a later one", async () =>
   await until(async () => (await till.feed({ after: cursor })).body.completeUntil > completeUntil);
 });
 
+it("the first completeUntil after a pause is that of the present", async () => {
+  await untilQuiet();
+  const hourAgo = new Date(Date.now() - 3_600_000);
+  await bypassTriggers(
+    servers.db,
+    "UPDATE event_feed SET complete_until = $1, next_complete_until = $1, next_at = $1, writers = '{}'",
+    [hourAgo],
+  );
+  const rested = await service.startApi();
+  const { body } = await partnerClient(rested.url, keys.till.key).feed({ after: "now" });
+  expect(Date.parse(body.completeUntil)).toBeGreaterThan(hourAgo.getTime() + 3_000_000);
+});
+
 it("the feed's completeUntil does not pass the time of an unsealed event", async () => {
   const { id } = await issue();
   const occurredAt = new Date();
