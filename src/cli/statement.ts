@@ -23,7 +23,7 @@ export const statement: Noun = {
         "JSON must equal the statement that the service keeps, and its hash, numbers,\n" +
         "sums and times must be those of the redemptions. CSV must have the hash,\n" +
         "number, sum and times of that statement.",
-      examples: ["statement-2026-11.json", "statement-2026-11.csv", "statement-2026-11.json --policy policy"],
+      examples: ["statement-2026-11.json", "statement-org_…-2026-11.csv", "statement-2026-11.json --policy policy"],
       async run(interaction, { policy }, file) {
         const text = readText(file, FILE_MAX);
         if (policy !== undefined)

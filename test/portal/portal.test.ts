@@ -197,7 +197,9 @@ describe("the numbers of the portal", () => {
       const served = await fetch(`${api.url}/partner/statements/${shown}`, { headers });
       const file = await open(`/statement.csv?month=${shown}`);
       expect(file.text).toBe(await served.text());
-      expect(file.headers.get("content-disposition")).toBe(`attachment; filename=statement-${shown}.csv`);
+      expect(file.headers.get("content-disposition")).toBe(
+        `attachment; filename=statement-${partner.organizationId}-${shown}.csv`,
+      );
     }
   });
 

@@ -66,6 +66,7 @@ export function statementFile(
   completeUntil: Date,
 ): RowFile {
   const { from, to } = rangeOf(month);
+  const { organizationId } = requester;
   const until = to <= completeUntil ? to : completeUntil;
   async function* parts() {
     yield STATEMENT_COLUMNS;
@@ -73,7 +74,7 @@ export function statementFile(
   }
   const headers = {
     "Complete-Until": until.toISOString(),
-    "Content-Disposition": `attachment; filename=statement-${month}.csv`,
+    "Content-Disposition": `attachment; filename=statement-${organizationId}-${month}.csv`,
   };
   return { headers, parts: parts() };
 }
