@@ -2,7 +2,7 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /**
- * Parses an IPv6 address without a zone. First, the URL parser rewrites dotted quads in hex, because ipaddr.js mistakes
+ * Parses an IPv6 address without a zone. The URL parser first rewrites its dotted quad in hex, because ipaddr.js takes
  * `::203.0.113.7` for an IPv4-mapped address.
  */
 export function parseIPv6(text: string): ipaddr.IPv6 {
@@ -17,7 +17,8 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * Whether the text is an address, or a network without bits after its prefix. Postgres accepts only these as `cidr`.
+ * Whether the text is an address, or a network whose bits after the prefix are all 0. Postgres accepts only these as
+ * `cidr`.
  */
 export function isExactNetwork(text: string): boolean {
   if (!isNetwork(text) || !text.includes("/")) return isNetwork(text);
@@ -42,7 +43,7 @@ const LAST_FOUR = [12, 13, 14, 15];
 const CARRIERS: Carrier[] = [
   // IPv4-mapped (RFC 4291).
   { network: ipaddr.parseCIDR("::ffff:0:0/96"), layouts: [LAST_FOUR] },
-  // NAT64. Name servers of networks without IPv4 make such addresses (RFC 6052, RFC 6147).
+  // NAT64: in networks without IPv4, name servers make such addresses (RFC 6052, RFC 6147).
   { network: ipaddr.parseCIDR("64:ff9b::/96"), layouts: [LAST_FOUR] },
   // NAT64 with a network's own prefix of 48, 56, 64 or 96 bits (RFC 8215).
   {
@@ -54,8 +55,8 @@ const CARRIERS: Carrier[] = [
 ];
 
 /**
- * 0.0.0.0/8 and 240.0.0.0/4, which are not routed. If read in a wrong layout, prefixes of 96 bits such as
- * `64:ff9b:1:fffe::` look like them.
+ * 0.0.0.0/8 and 240.0.0.0/4, which are not routed. An address with a prefix of 96 bits, such as `64:ff9b:1:fffe::`,
+ * looks like them if it is read in a wrong layout.
  */
 const NOWHERE = /^(0|2[45]\d)\./;
 
@@ -71,7 +72,7 @@ export function isPublicAddress(text: string): boolean {
   if (carrier === undefined) return address.range() === "unicast" && address.match(PUBLIC_IPV6);
   const bytes = address.toByteArray();
   const inside = carrier.layouts.map((offsets) => offsets.map((offset) => bytes[offset]).join("."));
-  // The layout that the network uses is unknown. So at least one layout must give a public address, and every other
-  // layout a public or unrouted address.
+  // The network's layout is unknown. So at least one layout must give a public address, and every layout a public or an
+  // unrouted one.
   return inside.some(isPublicAddress) && inside.every((each) => NOWHERE.test(each) || isPublicAddress(each));
 }

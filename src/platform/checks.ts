@@ -7,12 +7,12 @@ export interface UnmetCheck {
 }
 
 /**
- * `refused`: no process can use the servers, and waiting does not help. `waits`: no process can use them now. `risk`:
- * work may be lost or slow.
+ * `refused`: no process can use the servers until an operator changes them. `waits`: no process can use them at the
+ * moment. `risk`: work may be lost or slow.
  */
 type Effect = "refused" | "waits" | "risk";
 
-/** One requirement of the code. `query` reads the value from what a server has reported about itself. */
+/** One requirement of the code. `query` reads the value from a server's report about itself. */
 export interface Check<Found> {
   what: string;
   /** Why the code needs it, as a sentence. */
@@ -28,7 +28,7 @@ export interface Check<Found> {
 
 /** A check and its result. */
 export interface Checked extends Pick<Check<never>, "what" | "why" | "wanted"> {
-  /** The different values among the servers. */
+  /** All values that the servers have. */
   actual: string;
   problems: UnmetCheck[];
 }

@@ -50,7 +50,7 @@ export function readConfig(env: Environment, parts: ConfigParts) {
     baseUrl,
     /** The path of `baseUrl`, which a proxy removes from requests. Empty if there is none. */
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
-    /** The longest reservation that any process can have made, even with another RESERVATION_SECONDS. */
+    /** The longest reservation that any process can have made, including processes with another RESERVATION_SECONDS. */
     reservationMaxMs: RESERVATION_MAX * 1_000,
     ops: opsSettings(values),
     issuer: { databaseUrl: issuerDatabaseUrl(values) },
@@ -61,7 +61,7 @@ export function readConfig(env: Environment, parts: ConfigParts) {
 /** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
 export type Config = ReturnType<typeof readConfig>;
 
-/** The problem with a public address that only this machine can reach, and the remedy. Null for any other address. */
+/** If only this machine can reach the public address, the problem and what to do about it. Otherwise null. */
 export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string | null {
   if (!/^(localhost|127\..*|\[::1\])$|\.localhost$/.test(new URL(baseUrl).hostname)) return null;
   return (
@@ -71,8 +71,8 @@ export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string |
 }
 
 /**
- * The database address of the issuer API. Null turns the API off, because ISSUER_API is off, or because the address is
- * missing in production.
+ * The database address of the issuer API. Null turns this API off: ISSUER_API is off, or the address is missing in
+ * production.
  */
 function issuerDatabaseUrl({ issuer, ops, production, databaseUrl }: VariableValues<typeof VARIABLES>): string | null {
   if (!issuer.on) return null;
@@ -121,7 +121,10 @@ function traceSettings(given: VariableValues<typeof VARIABLES.traces>) {
   };
 }
 
-/** @throws ConfigError in production if tokens would be signed with the public development secret. */
+/**
+ * Refuses to run in production with the public development secret, which would sign tokens.
+ * @throws ConfigError
+ */
 function requirePrivateSecret(config: Config): void {
   if (config.production && config.reservationTokenSecrets.includes(DEVELOPMENT_TOKEN_SECRET)) {
     throw new ConfigError(
@@ -138,8 +141,8 @@ export function readApiConfig(env: Environment, parts: ConfigParts): Config {
 }
 
 /**
- * Whether the configuration alone shows that operators can sign in. If neither a token nor a JWKS is configured, a
- * process in production starts only if operators exist in the database, or if its pages are off.
+ * Whether operators can sign in, as far as the configuration tells. Without a token and a JWKS, a process in production
+ * starts only if operators exist in the database or its operator pages are off.
  */
 export function hasConfiguredSignIn({ ops, production }: Pick<Config, "ops" | "production">): boolean {
   return ops.token !== null || ops.jwksUrl !== null || (production && !ops.isOff);
@@ -170,8 +173,8 @@ export function readWorkerConfig(env: Environment, parts: ConfigParts): Config {
   return config;
 }
 
-// Commands read only the variables that they use. Each function throws a ConfigError if one of them is missing or
-// invalid.
+// The functions below are for commands, which read only the variables that they use. Each throws a ConfigError if one
+// of them is missing or invalid.
 
 /** The configuration of a command that uses a wing. */
 export function readWingConfig(env: Environment, { name, table }: WingVariables) {
@@ -215,8 +218,8 @@ export function readGranteePasswords(env: Environment): VariableValues<typeof RO
 }
 
 /**
- * Servers that the environment names. Null means the embedded server. Exception: a command with DATABASE_URL and
- * without REDIS_URL uses no Redis.
+ * The servers that the environment names. Null means the embedded server, with one exception: a command with
+ * DATABASE_URL and without REDIS_URL uses no Redis.
  */
 export interface GivenServers {
   databaseUrl: string | null;
@@ -230,8 +233,8 @@ export function readGivenServers(env: Environment): GivenServers {
 }
 
 /**
- * Reads a variable. The value of a secret may be in the file that NAME_FILE names. White space at the ends is removed,
- * because editors and shells add it. An empty variable counts as unset, because compose files and shells pass unset
+ * Reads a variable. The value of a secret may be in the file that NAME_FILE names. Removes white space at the ends,
+ * which editors and shells add. An empty variable counts as unset, because compose files and shells pass unset
  * variables as empty ones.
  * @throws ConfigError
  */
@@ -247,7 +250,7 @@ function readText(env: Environment, name: string, isSecret = true): string | und
   return text;
 }
 
-/** Returns the environment for processes that get the contents of files instead of their names. @throws ConfigError */
+/** Returns the environment with the contents of files in place of their names. @throws ConfigError */
 export function resolveFiles(env: Environment, parts: ConfigParts): Environment {
   const resolved = { ...env };
   for (const name of secretNames(parts)) {
@@ -264,7 +267,7 @@ export function namesOfSecrets(env: Environment, parts: ConfigParts): string[] {
   return processSecrets(parts).filter((name) => readText(env, name) !== undefined);
 }
 
-/** Variables that differ between the processes of one service. */
+/** Variables that may differ between the processes of one service. */
 const OF_ONE_PROCESS = ["PORT", "BASE_URL", "METRICS_PORT"];
 
 /** The variables, except secrets, that every process of a service gets from an environment. */
@@ -278,7 +281,7 @@ function* findUnsafe({ NODE_TLS_REJECT_UNAUTHORIZED, DEBUG = "" }: Environment):
   if (NODE_TLS_REJECT_UNAUTHORIZED === "0")
     yield "NODE_TLS_REJECT_UNAUTHORIZED is 0: any server could read what this process sends; unset it, and name your " +
       "authority in NODE_EXTRA_CA_CERTS";
-  // The Redis client prints its commands, including the password, to debug channels of this name.
+  // The Redis client prints its commands to debug channels with this name, including the password.
   const reaches = (pattern: string) =>
     pattern.startsWith(REDIS_CHANNEL) ||
     (pattern.includes("*") && REDIS_CHANNEL.startsWith(pattern.split("*", 1)[0] ?? ""));

@@ -3,7 +3,8 @@ export interface DeploymentIdentity {
   /** The deployment's id. @throws Error until the process has once reached the database. */
   readonly id: string;
   /**
-   * The id with a fingerprint of server and database, the server's timeline and its start.
+   * The id of the database server in use: the deployment's id, a fingerprint of server and database, the server's
+   * timeline and its start.
    * @throws Error until the process has once reached the database.
    */
   readonly serverId: string;

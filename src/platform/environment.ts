@@ -19,8 +19,8 @@ export const RESERVATION_MAX = 86_400;
 export const OPS_OFF = "off";
 
 /**
- * Schemas of variables, in groups where that helps. The title of a schema is the variable's name. The value of a secret
- * variable may be in a file instead, whose path is in the variable NAME_FILE.
+ * Schemas of variables, some of them in groups. A schema's title is the name of its variable. A secret may instead be
+ * in a file, whose path is in the variable NAME_FILE.
  */
 export type Variables = { [key: string]: z.ZodType | Variables };
 
@@ -29,7 +29,7 @@ export type VariableValues<Table> = {
   [Key in keyof Table]: Table[Key] extends z.ZodType ? z.output<Table[Key]> : VariableValues<Table[Key]>;
 };
 
-/** Null if the variable is not set. */
+/** The schema, with null for a variable that is not set. */
 export const orNull = <Schema extends z.ZodType>(schema: Schema) =>
   schema
     .nullable()
@@ -66,8 +66,8 @@ const databaseUrl = z
   });
 
 /**
- * The Postgres client treats `prefer`, `require` and `verify-ca` like `verify-full`, with a warning on standard error.
- * Naming `verify-full` avoids the warning.
+ * Replaces `prefer`, `require` and `verify-ca` by `verify-full`. The Postgres client treats them alike, but prints a
+ * warning on standard error for the first three.
  */
 function nameVerification(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)
@@ -120,8 +120,8 @@ export const VARIABLES = {
     .meta(secret("REDIS_URL")),
   redisPassword: orNull(z.string()).meta(secret("REDIS_PASSWORD")),
   /**
-   * How many shards each queue has. During a change, there are two numbers: jobs are added to the first number of
-   * shards, and workers serve both.
+   * How many shards each queue has. While the number is being changed, there are two: jobs are added to shards of the
+   * first division, and workers serve both.
    */
   queueShards: list
     .prefault("1")
@@ -143,8 +143,8 @@ export const VARIABLES = {
     .meta(secret("RESERVATION_TOKEN_SECRET")),
   redeemWaitMs: integer(100, 60_000).default(10_000).meta({ title: "REDEEM_WAIT_MS" }),
   /**
-   * A key's limit in calls per second, separately for reads and for changes. The other limits per second are derived
-   * from it. 0 turns all of them off.
+   * A key's limit in calls per second, for reads and for changes each. The other limits per second are derived from it.
+   * 0 turns all of them off.
    */
   rateLimitRps: integer(0, 1_000_000).default(200).meta({ title: "RATE_LIMIT_RPS" }),
   /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
@@ -229,11 +229,11 @@ export const VARIABLES = {
         "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
       ),
   ).meta({ title: "STOREFRONT_URL" }),
-  /** The maximum is a fifth of the time without a pass after which the overview shows a fault of the sweeper. */
+  /** The upper limit is a fifth of the time without a pass after which the overview shows a fault of the sweeper. */
   sweepIntervalMs: integer(100, 60_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
   /**
-   * How long ended reservations without a redemption are kept. Must be longer than for webhook deliveries, which read
-   * them.
+   * How long ended reservations without a redemption are kept. This must be longer than webhook deliveries are kept,
+   * because they read reservations.
    */
   reservationRetentionMs: integer(31, 3_650)
     .default(90)
@@ -245,8 +245,8 @@ export const VARIABLES = {
     .transform((hours) => hours * 3_600_000)
     .meta({ title: "CHAIN_CHECK_HOURS" }),
   /**
-   * How long servers keep an idle connection open. A load balancer must close its idle connections sooner, or it may
-   * send a request on a connection that has just been closed. Some balancers keep them for ten minutes.
+   * How long servers keep an idle connection open. Load balancers must close their idle connections sooner: otherwise
+   * they may send a request on a connection that has just been closed. Some balancers keep them for ten minutes.
    */
   keepAliveMs: integer(1, 86_400)
     .default(620)
@@ -261,7 +261,10 @@ export const VARIABLES = {
     .meta({ title: "MAX_HEADER_KB" }),
   /** The port of the metrics endpoint. Null turns metrics off. */
   metricsPort: orNull(integer(0, 65_535)).meta({ title: "METRICS_PORT" }),
-  /** Whether requests to other parties' servers may use any address and port, and no TLS. Never in production. */
+  /**
+   * Whether webhooks and other requests to partners' and operators' servers may use any address, any port, and no TLS.
+   * Never in production.
+   */
   privateReceivers: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   /** Where messages about red faults are sent. */
   alerts: {
@@ -275,8 +278,8 @@ export const VARIABLES = {
     ).meta(secret("ALERT_SECRET")),
   },
   /**
-   * The variables that decide whether to load OpenTelemetry, and whether to set the service's name. OpenTelemetry
-   * itself reads these and others.
+   * The variables that decide whether to load OpenTelemetry, and whether to set the service's name. OpenTelemetry reads
+   * these and further ones itself.
    */
   traces: {
     disabled: z.string().optional().meta({ title: "OTEL_SDK_DISABLED" }),
@@ -301,7 +304,7 @@ export const wingVariables = <Table extends Variables>(name: string, table: Tabl
   of: ({ ofWings }: { ofWings: Readonly<Record<string, unknown>> }) => ofWings[name] as VariableValues<Table>,
 });
 
-/** What rooms above the platform add to a configuration. */
+/** What the core and the wings add to a configuration. */
 export interface ConfigParts {
   /** All queues of the service. */
   queues: readonly QueueSettings[];

@@ -1,6 +1,6 @@
 /**
- * How long a run may continue after the process begins to close. Enough for usual runs, and a third of the time that a
- * process has to close. Milliseconds.
+ * How long a run may continue after the process has begun to close: enough for usual runs, and a third of the time that
+ * a process has for closing. Milliseconds.
  */
 const RUNS_MAX_MS = 5_000;
 
@@ -13,11 +13,14 @@ export interface Closable {
 /** The resources of a process. */
 export interface Lifetime {
   /**
-   * Makes a resource close together with the process, before the resources that were opened earlier. Returns the
+   * Makes the process close this resource when it closes, before the resources that were opened earlier. Returns the
    * resource.
    */
   use<Resource extends Closable>(resource: Resource): Resource;
-  /** Aborts some time after the close has begun. A long run must end, because the resources that it uses close soon. */
+  /**
+   * Aborts some time after the close has begun. Long runs must end then, because the resources that they use will
+   * close.
+   */
   endRuns: AbortSignal;
 }
 

@@ -4,8 +4,8 @@ import { type DestinationStream, destination, type Logger, pino, stdSerializers 
 /** When the buffered lines have this total size, they are written at once. Bytes. */
 const BUFFER_MIN_BYTES = 16_000;
 /**
- * Maximum size of the lines that wait while the output accepts none. A busy process writes as much in some seconds.
- * Bytes.
+ * Maximum size of the lines that wait while the output accepts no data. A busy process writes that much in some
+ * seconds. Bytes.
  */
 const BUFFER_MAX_BYTES = 4 * 1_024 * 1_024;
 /** Pause before the next attempt at an output that accepted nothing. Milliseconds. */
@@ -51,27 +51,27 @@ export const droppedLines = (): number => dropped;
 let dropped = 0;
 
 /**
- * Where possible, makes writes to standard output fail instead of waiting for its reader. Returns its file descriptor.
+ * Returns a file descriptor of standard output. Where possible, writes to it fail instead of waiting for a slow reader.
  */
 function openWithoutWaiting(): number {
   try {
     const output = fstatSync(1);
-    // Opened a second time, so that other processes with the same output keep their own mode.
+    // Opens the output a second time, because a changed mode would also apply to other processes with the same output.
     if (output.isFIFO() || output.isCharacterDevice())
       return openSync("/proc/self/fd/1", constants.O_WRONLY | constants.O_NONBLOCK);
   } catch {
-    // This system is not Linux, or the output belongs to another user.
+    // Falls back to the usual output: this system is not Linux, or the output belongs to another user.
   }
-  // Reading this property opens the stream. For a socket or a pipe, Node then sets the mode for every process with the
-  // same output, and resets it when the process ends.
+  // Reading this property opens the stream. For a socket or a pipe, Node then sets its mode so that writes do not wait.
+  // The mode applies to every process with the same output, and is reset when this process ends.
   void process.stdout;
   return 1;
 }
 
 /**
- * Buffers lines and writes them once per turn of the event loop, and when the process exits. If the output's reader is
- * stopped or the disk is full, lines wait in a bounded buffer. Further lines are dropped and counted. So no call waits
- * for the log.
+ * Buffers lines and writes them once per turn of the event loop, and when the process exits. If the output's reader has
+ * stopped or the disk is full, lines wait in a buffer of limited size, and further lines are dropped and counted. So no
+ * call ever waits for the log.
  */
 function openStandardOutput(): DestinationStream {
   const fd = openWithoutWaiting();

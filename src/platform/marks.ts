@@ -1,6 +1,6 @@
 /**
- * A random id that was committed to the table `database_marks`. Every later state of the same database contains it,
- * until it is deleted after 86 400 later marks, which takes about a day or longer.
+ * A random id that was committed to the table `database_marks`. A database that has lost no data contains each mark
+ * until it is deleted, after 86 400 later marks or about a day.
  */
 export interface Mark {
   /** The row's number in the table. It rises with each mark. */
@@ -8,10 +8,12 @@ export interface Mark {
   readonly id: string;
 }
 
-/** One run of a database server. Another start or another timeline may belong to another server with the same files. */
+/**
+ * One run of a database server. A run with another start or timeline may be of another server with a copy of the files.
+ */
 export interface ServerStart {
   readonly deploymentId: string;
-  /** A hex text of fixed length, so that timelines can be compared as text. Every promotion raises it. */
+  /** A hex text of fixed length, so that timelines compare as texts. Every promotion makes it higher. */
   readonly timeline: string;
   readonly started: string;
   /** Where operators find the server. No decision depends on it. */
@@ -19,18 +21,19 @@ export interface ServerStart {
 }
 
 /**
- * What a process remembers of the deployment's database and of the server in use. Never changed in place, only
- * replaced.
+ * What a process remembers of the deployment's database and of the server in use. It is never changed, only replaced.
  */
 export interface Memory extends ServerStart {
   /**
-   * The newest mark that is known to be committed: its own COMMIT, or the COMMIT of a later transaction, returned
-   * without a warning.
+   * The newest mark that is known to be committed: its own COMMIT, or that of a later transaction, has returned without
+   * a warning.
    */
   readonly newest: Mark | null;
   /** The newest mark that every promoted standby must have. */
   readonly lasting: Mark | null;
-  /** All accepted losses that were committed before the newest mark. May contain later losses. */
+  /**
+   * The losses that operators have accepted: all that were committed before the newest mark, and perhaps later ones.
+   */
   readonly acceptedLosses: readonly string[];
 }
 
@@ -60,8 +63,8 @@ export type ServerVerdict = "known" | "promoted" | "accepted" | "former" | "setB
 
 export function judgeServer(memory: Memory | null, found: Recollection): ServerVerdict {
   if (memory === null) return "known";
-  // Old marks are deleted. So the absence of a remembered mark that is older than the server's oldest one proves
-  // nothing, and such a mark counts as present.
+  // Servers delete old marks. So a remembered mark that is older than the server's oldest one proves nothing by its
+  // absence, and counts as present.
   const has = (mark: Mark | null, id: string | null) =>
     mark === null || mark.id === id || mark.position < (found.oldestPosition ?? 0);
   if (found.timeline >= memory.timeline && has(memory.newest, found.newestId)) return "known";
@@ -70,7 +73,7 @@ export function judgeServer(memory: Memory | null, found: Recollection): ServerV
   return found.timeline < memory.timeline ? "former" : "setBack";
 }
 
-/** The memory to keep, or to share, after a server was admitted. */
+/** What a process remembers and shares after it has admitted a server. */
 export function keepAfter(
   verdict: ServerVerdict,
   memory: Memory | null,
@@ -109,10 +112,7 @@ export function isNewer(mark: Mark | null, other: Mark | null | undefined): bool
 
 const union = (some: readonly string[], others: readonly string[]) => [...new Set([...some, ...others])];
 
-/**
- * The state that the processes of a deployment share: what they saw last, and on which server. All of them use this
- * server.
- */
+/** What the processes of a deployment share: the last mark that they saw, and its server, which all of them use. */
 export interface SharedText {
   /** Empty if nothing is shared. */
   readonly text: string;
@@ -125,7 +125,7 @@ export interface SharedText {
  */
 export const SERVER_GONE_MS = 4_000;
 /**
- * The same time for a server that lacks the last marks. It is longer, so that a server with the marks comes first.
+ * The same for a server that lacks the last marks. It must wait longer, so that a server that has them is found first.
  * Milliseconds.
  */
 export const LACKING_SERVER_GONE_MS = 8_000;
@@ -136,10 +136,10 @@ export function isOf(memory: Memory | null, { timeline, started }: Pick<ServerSt
 }
 
 /**
- * Whether a server may be used, given the shared state. It may if it shared the last mark, or if the shared state has
- * not changed for long enough. If nothing is shared, another server may be about to share a mark. So a server with
- * marks of its own must wait then too.
- * @param silentMs how long the process that asks has seen the same text.
+ * Whether a server may be used, given the shared state. It may if the shared state names it, or if that state has not
+ * changed for long enough. If no state is shared, another server may be about to share a mark, so a server that has
+ * marks must wait too.
+ * @param silentMs for how long this process has seen the same shared text.
  */
 export function mayUse(
   told: SharedText,
@@ -153,8 +153,8 @@ export function mayUse(
 }
 
 /**
- * Where the processes of a deployment share their memory, outside its database. It may be lost. If it is empty, that
- * proves nothing.
+ * Where the processes of a deployment share their memory, outside its database. It may be lost, so an empty one proves
+ * nothing.
  */
 export interface SharedMemory {
   /** Returns null if it cannot be read. Takes at most some seconds. */

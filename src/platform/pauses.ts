@@ -4,13 +4,12 @@ import { uptimeMs } from "./uptime.ts";
 /** How often the process reads its clocks. Milliseconds. */
 const TICK_MS = 250;
 /**
- * If a process's timer is late by this much, the process was paused: frozen, suspended, or without CPU time.
- * Milliseconds.
+ * If a timer of the process is this late, the process was paused: frozen, suspended, or without CPU time. Milliseconds.
  */
 const PAUSE_MS = 2_000;
 /**
- * After a pause, requests count as current once this many ticks in a row were on time. By then, the process has read
- * its sockets.
+ * How many ticks in a row must be on time after a pause before requests count as current again. By then, the process
+ * has read everything that waited in its sockets.
  */
 const CALM_TICKS = 4;
 /** Maximum time from a request's last byte to the first read for it. Milliseconds. */
@@ -28,8 +27,8 @@ interface Clocks {
 const CLOCKS: Clocks = { monotonicMs: () => performance.now(), uptimeMs };
 
 /**
- * Detects when the process was paused. A request that waited in its socket during a pause was sent long ago. Its sender
- * may have given up, and another process may have answered a repeat differently.
+ * Detects pauses of the process. A request that waited in its socket during a pause was sent long ago. Its sender may
+ * have given up, or another process may have answered a repeat differently.
  */
 export class PauseWatch {
   readonly #log: Pick<Logger, "warn">;
@@ -37,8 +36,8 @@ export class PauseWatch {
   readonly #timer: NodeJS.Timeout;
   #tickedAt: { monotonic: number; uptime: number };
   /**
-   * Requests received since this time did not wait during a pause. Infinity from a pause until enough ticks were on
-   * time.
+   * Requests that were received at this time or later did not wait during a pause. Infinity from a pause until enough
+   * ticks were on time.
    */
   #currentSince = Number.NEGATIVE_INFINITY;
   #calmTicks = 0;

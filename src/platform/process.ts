@@ -30,9 +30,9 @@ export function failStart(error: unknown): never {
 }
 
 /**
- * At SIGTERM, SIGINT or the end of the parent, closes `open` and exits. Exits at once on a later signal or after {@link
- * CLOSE_MAX_MS}. If `mustEnd` resolves with a reason, does the same with exit status 1, so that a supervisor starts the
- * process again.
+ * At SIGTERM, SIGINT or the end of the parent, closes `open` and exits. Exits at once on a second signal, or after
+ * {@link CLOSE_MAX_MS}. If `mustEnd` resolves with a reason, does the same with exit status 1, so that a supervisor
+ * starts the process again.
  */
 export function closeOnSignal(log: Logger, open: Closable, mustEnd?: Promise<string>): void {
   let closingSince: number | null = null;
@@ -59,7 +59,7 @@ export function closeOnSignal(log: Logger, open: Closable, mustEnd?: Promise<str
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
-  // The IPC channel to the parent has closed. `npm start` opens such a channel.
+  // The IPC channel to the parent closes when the parent ends. Only `npm start` opens such a channel.
   process.on("disconnect", () => end("disconnect"));
   void mustEnd?.then((reason) => {
     exitCode = 1;

@@ -4,7 +4,7 @@ interface Remedy {
   of: RegExp;
   /** Sentences. */
   remedy: string;
-  /** Whether the same connection may succeed later. */
+  /** Whether a later attempt with the same address may succeed. */
   mayPass?: true;
 }
 
@@ -32,7 +32,7 @@ const REMEDIES: readonly Remedy[] = [
   { of: /^(53|57|58|XX)/, remedy: "It must take connections again.", mayPass: true },
 ];
 
-/** Why a connection failed, and whether the same connection may succeed later. */
+/** Why a connection failed, and whether a later attempt with the same address may succeed. */
 export interface Refusal {
   sentence: string;
   mayPass: boolean;

@@ -1,7 +1,8 @@
 /**
- * Maximum length of a text that is normalised, in bytes of UTF-8. The time to normalise grows with the square of a run
- * of combining marks: a third of a millisecond at this length, 35 ms at the length of a body. The limit is twelve bytes
- * for each of the 128 characters of a reference, and few characters are longer when decomposed.
+ * Maximum length of a text that is normalised, in bytes of UTF-8. For a long run of combining marks, the time to
+ * normalise grows with the square of the length: a third of a millisecond at this length, 35 ms at the length of a
+ * body. The limit allows twelve bytes for each of the 128 characters of a reference, and few characters need more when
+ * decomposed.
  */
 export const NORMALISED_MAX = 1_536;
 
@@ -27,7 +28,7 @@ export function hasAtMost(text: string, max: number): boolean {
 
 /**
  * Normalises a text (Unicode Standard Annex 15). All normalisation goes through this function. Returns null for a text
- * longer than {@link NORMALISED_MAX}, because no stored or compared text is that long.
+ * longer than {@link NORMALISED_MAX}. No stored text is that long.
  */
 export function normaliseText(text: string, form: "NFC" | "NFKC" | "NFKD"): string | null {
   return isLongerThan(text, NORMALISED_MAX) ? null : text.normalize(form);

@@ -22,7 +22,7 @@ const TIME = /^(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?
 export function readTime(text: string, use: TimeUse): Date | null {
   const [, date = "", time] = TIME.exec(text) ?? [];
   const day = new Date(`${date}T00:00:00Z`);
-  // JavaScript would read February 30 as a day in March.
+  // Refuses February 30, which JavaScript reads as a day in March.
   if (Number.isNaN(day.getTime()) || !day.toISOString().startsWith(date)) return null;
   const moment = time === undefined ? new Date(day.getTime() + DATE_MEANS_MS[use]) : new Date(text);
   return Number.isNaN(moment.getTime()) ? null : moment;

@@ -8,8 +8,8 @@ import { type Language, type Sentence, type Translate, translateInto, type Value
 export { ERRORS, type ErrorCode, type ErrorKind, REFUSAL_CODES };
 
 /**
- * The code whose sentence must name the problem. Each such `AppError` has its own sentence, and the table has an
- * example.
+ * A code for various problems. Each `AppError` with this code has a sentence of its own, which names the problem. The
+ * table only has an example.
  */
 type NamingCode = "invalid_request";
 
@@ -25,8 +25,8 @@ interface ErrorOptions {
 }
 
 /**
- * An error that is reported to the caller. `message` is public and English. A sentence that is given as a string is for
- * operators and exists only in English.
+ * An error that is reported to the caller. `message` is public and English. A sentence that is given as a string exists
+ * only in English and is for operators.
  */
 export class AppError extends Error {
   readonly kind: ErrorKind;
@@ -102,10 +102,7 @@ export function invalidField<Key extends ProblemKey>(
   return invalidFields([[name, problemIn(key, ...values)]]);
 }
 
-/**
- * An error without a stack trace. Refusals are frequent, and the stack trace takes 13 of the 14 µs that it takes to
- * create an error.
- */
+/** An error without a stack trace. Refusals are frequent, and making the stack trace would take 13 of 14 µs. */
 export function refusal(code: RefusalCode): AppError {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;

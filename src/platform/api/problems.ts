@@ -15,8 +15,8 @@ export function problemIn<Key extends ProblemKey>(key: Key, ...values: ValuesOf<
 }
 
 /**
- * A schema's message for a problem with a field. A message can only be text, so it contains the key and the values of a
- * sentence as JSON. {@link inAnyLanguage} reads them.
+ * A schema's message for a problem with a field. A message must be text, so it contains the key and the values of a
+ * sentence as JSON, which {@link inAnyLanguage} reads.
  */
 export function problem<Key extends ProblemKey>(key: Key, ...values: ValuesOf<`problems.${Key}`>): string {
   return JSON.stringify([`problems.${key}`, ...values]);

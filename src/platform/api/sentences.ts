@@ -33,9 +33,7 @@ export function sentencesOf(language: Language): Sentences {
   return SENTENCES[language];
 }
 
-/**
- * Sentences are parsed at their first use, because parsing a sentence takes longer than formatting it a hundred times.
- */
+/** Parses a sentence when it is first used, because parsing takes longer than formatting it a hundred times. */
 function makeTranslate(language: Language): Translate {
   const sentences = sentencesOf(language);
   const parsed = new Map<SentenceKey, IntlMessageFormat>();

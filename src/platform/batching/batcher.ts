@@ -1,6 +1,6 @@
 import { portionsOf, Shares, splitInTurns } from "./shares.ts";
 
-/** The error for an item when the maximum number of items waits, in total or of its owner. */
+/** The error for an item that is submitted while the maximum number of items waits, in total or for its owner. */
 export class BatcherFull extends Error {
   constructor() {
     super("too many items are waiting");
@@ -36,7 +36,9 @@ export class OpenWork {
   }
 }
 
-/** After this many failed runs in a row, the items cannot be the cause. One bad item among 128 causes half as many. */
+/**
+ * After this many failed runs in a row, no single item can be the cause: one bad item among 128 causes half as many.
+ */
 const FAILURES_MAX = 16;
 
 interface Waiting<Item, Result> {
@@ -65,10 +67,10 @@ export interface BatcherOptions<Item> {
    */
   concurrency?: number;
   /**
-   * Returns true if a batch that failed with this error should be run again in halves. The halves are divided in the
-   * same way, so that only the bad items fail, each with its own error. One bad item among 128 costs at most 14 further
-   * runs. After {@link FAILURES_MAX} failures in a row, no part is divided further, so an error that affects every item
-   * ends soon. Default: false.
+   * Returns true if a batch that failed with this error should be run again in halves. The halves are divided further,
+   * until only the bad items fail, each with its own error. One bad item among 128 causes at most 14 further runs.
+   * After {@link FAILURES_MAX} failures in a row, nothing is divided further, so an error that affects all items ends
+   * soon. Default: false.
    */
   splitOn?: (error: unknown) => boolean;
   /**
@@ -80,9 +82,9 @@ export interface BatcherOptions<Item> {
 }
 
 /**
- * Collects items that are submitted while earlier batches run, and runs them as the next batches. There is no timer:
- * when fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop. The
- * items of a batch are in order of submission.
+ * Collects the items that are submitted while earlier batches run, and runs them in the next batches. No timer delays
+ * them: if fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop.
+ * The items of a batch are in order of submission.
  *
  * `run` returns one result per item in the order of submission. If a result is a promise, only its item's submitter
  * waits for it, and the batch ends without waiting for it.
@@ -160,7 +162,10 @@ export class Batcher<Item, Result> {
     }
   }
 
-  /** @param row the number of consecutive failures, over all parts of the batch so far. */
+  /**
+   * Runs a batch and settles its items.
+   * @param row the number of failures in a row, over all parts of the batch.
+   */
   async #apply(batch: Waiting<Item, Result>[], row = { failures: 0 }): Promise<void> {
     try {
       const results = await this.#run(batch.map((waiting) => waiting.item));

@@ -7,15 +7,17 @@ export class CallerLeft extends Error {
 }
 
 /**
- * Slots that owners share. An owner may take another slot only if more slots are free than it already has, so each new
- * owner still finds some. Waiting owners take turns, so an owner with much waiting work does not delay the others.
+ * Slots that owners share. An owner may take another slot only while more slots are free than it has already, so that
+ * each new owner finds some. Waiting owners take turns, so that an owner with much waiting work does not delay the
+ * others.
  */
 export class FairSlots {
   readonly #max: number;
   /** Number of slots in use, by owner. */
   readonly #used = new Map<string, number>();
   /**
-   * The functions that start the waiting work, by owner, in order of arrival. The owner whose turn is next comes first.
+   * The functions that start the waiting work, by owner. Each owner's are in order of arrival. The owner whose turn is
+   * next comes first.
    */
   readonly #lines = new Map<string, Set<() => void>>();
   #waiting = 0;
@@ -45,8 +47,8 @@ export class FairSlots {
   }
 
   /**
-   * Waits for a slot, which is free again in the next turn of the event loop. So one owner starts at most half as many
-   * calls per turn as there are slots, and others find slots in the same turn.
+   * Waits for a slot, and frees it in the next turn of the event loop. So one owner can start at most half as many
+   * calls per turn as there are slots, and other owners find slots in the same turn.
    */
   startInTurn(owner: string): Promise<void> {
     return new Promise((start) => {
@@ -107,8 +109,8 @@ export class FairSlots {
     if (used > 0) this.#used.set(owner, used);
     else this.#used.delete(owner);
     this.#free += 1;
-    // An owner whose work starts moves to the end of the map, where the loop reaches it again if more of its work
-    // waits.
+    // When an owner's work starts, the owner moves to the end of the map. The loop reaches it there again if more of
+    // its work waits.
     for (const [owner, line] of this.#lines) {
       if (this.#free === 0) break;
       const [start] = line;
@@ -121,7 +123,7 @@ export class FairSlots {
   }
 }
 
-/** A single owner may have only one of two slots. */
+/** The slots for long work. Of two slots, one owner can have only one, so long work runs one piece per turn. */
 const PIECES = new FairSlots(2);
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Lets callers share a running read. Its result is reused until `keptMs` after its start, while it `stillHolds`. A
- * failed read is not reused.
+ * Lets callers share a running read, and reuses its result until `keptMs` after the start of the read, as long as it
+ * `stillHolds`. Does not reuse the error of a failed read.
  */
 export function shareFor<T>(
   keptMs: number,

@@ -2,8 +2,8 @@
 const HELD_PER_FREE = 3;
 
 /**
- * Counts the places that each owner holds. An owner may take another place while it holds less than three times the
- * number of free places. So a single owner can get three quarters of all places, and each new owner still finds some.
+ * Counts the places that each owner holds. An owner may take another place while it holds less than three times as many
+ * as are free. So a single owner can get three quarters of all places, and each new owner still finds some.
  */
 export class Shares {
   readonly #max: number;
@@ -43,8 +43,8 @@ export class Shares {
 }
 
 /**
- * Splits items into two lists: the first `max` items if the owners take turns, and the rest. Both lists keep the items'
- * order. The owner of the first item has the first turn.
+ * Splits items into two lists: the `max` items that come first when owners take turns, and the rest. Both lists keep
+ * the order of the items. The owner of the first item has the first turn.
  */
 export function splitInTurns<Item extends { owner: string }>(items: readonly Item[], max: number): [Item[], Item[]] {
   const seen = new Map<string, number>();

@@ -13,7 +13,7 @@ const SECOND_MAX_MS = 2_000;
  * can do.
  */
 export class RefusedConnection extends UnusableDatabase {
-  /** Whether the same connection attempt may succeed later. */
+  /** Whether a later attempt with the same address may succeed. */
   readonly mayPass: boolean;
 
   constructor(server: string, cause: Error) {
@@ -44,14 +44,14 @@ export function isNoAnswer(error: Error & { code?: unknown }): boolean {
 }
 
 /**
- * A client that connects, or fails with {@link RefusedConnection} if a server answered. Before the first statement, no
- * error can be a fault of the program.
+ * A client that connects, or fails with {@link RefusedConnection} if a server answered. No error before the first
+ * statement can be a fault of the program.
  */
 export class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
-    // When the connection is lost, pg rejects what is pending and also emits an event. Without a listener, the event
-    // would end the process. It may arrive while the client connects, before a pool listens.
+    // When the connection is lost, pg rejects all pending calls and emits an event too. An event without a listener
+    // would end the process, and it may arrive while the client connects, before a pool listens.
     this.on("error", () => undefined);
   }
 
@@ -87,21 +87,22 @@ export async function connectClient(databaseUrl: string, applicationName: string
   return client;
 }
 
-/** Makes another client. With it, `session.ts` detects a pooler that does not keep sessions. */
+/** Makes a second client, which `session.ts` uses to detect a pooler that does not keep sessions. */
 export function secondClient(databaseUrl: string): pg.Client {
   const limits = { connectionTimeoutMillis: SECOND_MAX_MS, query_timeout: SECOND_MAX_MS };
   return new Client({ connectionString: databaseUrl, ...limits });
 }
 
 /**
- * The start of a protocol message that cancels the current statement of a session: length and code. The session's id
- * and key follow.
+ * The start of a protocol message that cancels a session's current statement: the message's length and its code. The
+ * session's id and key follow.
  */
 const CANCEL_REQUEST = [16, 80_877_102];
 
 /**
- * Cancels the statement that the server runs for a client, if any. Needs no free connection. A pooler passes it on.
- * Resolves when the server has handled it or cannot be reached.
+ * Cancels the statement that the server is running for a client, if any. Uses a connection of its own, so it works
+ * while the client is busy. A pooler passes the request on. Resolves when the server has handled it or cannot be
+ * reached.
  */
 export function cancel(client: pg.ClientBase): Promise<void> {
   const { host, port, processID, secretKey } = client as unknown as Record<"host", string> &

@@ -8,9 +8,9 @@ export interface Column<T> {
   readonly value?: T;
 }
 
-/** Columns named `"group.member"`, read as one object. Null if the outer join found no row. */
+/** Columns with names like `"group.member"`, which are read as one object. Null if the outer join found no row. */
 interface Group<Members extends Record<string, Column<unknown>>> {
-  /** The first column must be null if, and only if, the join found no row. */
+  /** The first column must be null exactly when the join found no row. */
   readonly members: Members;
 }
 

@@ -5,7 +5,7 @@ import type { Queryable } from "./queryable.ts";
 import { UnusableDatabase } from "./schema.ts";
 
 // The rule of time: the database's clock decides, unless it has jumped. A decision uses the earlier of the database's
-// time and the latest time that the process considers possible. It never uses a time before the closed time. So a jump
+// time and the latest time that the process considers possible, and never a time before the closed time. So a jump
 // never makes anything expire, end, be deleted, get a wrong date, or become valid again. See docs/design/database.md,
 // "Time".
 
@@ -14,9 +14,9 @@ const JUMP_MS = 10_000;
 /** How much the database's clock may gain on the process's own clock between two readings. Milliseconds. */
 const SLACK_MS = 1_000;
 /**
- * Maximum lead of the closed time over the process's time. If the lead is larger, the process decides nothing. Also the
- * maximum lead of the database's clock over the clock of the process's host at its start. If that lead is larger, the
- * process uses its host's clock. Milliseconds.
+ * Maximum lead of the closed time over the process's time. If the lead is larger, the process decides nothing. It is
+ * also the maximum lead of the database's clock over the host's clock when the process starts. If that lead is larger,
+ * the process uses the host's clock. Milliseconds.
  */
 const DISPUTED_MS = 86_400_000;
 
@@ -32,7 +32,7 @@ function notReached(): UnusableDatabase {
 /** The times that a server reports. */
 export interface ServerTime {
   now: Date;
-  /** The time when an operator last said that the clock is right, or null. */
+  /** When an operator last declared that the clock is right, or null. */
   trustedAt: Date | null;
   /** The time before which redemptions are refused. It only moves forward, and all processes see it. */
   closedUntil: Date;
@@ -40,15 +40,15 @@ export interface ServerTime {
 
 /** The last reading of the database's time. */
 interface Reading {
-  /** The time of the database's clock. Milliseconds since 1970. */
+  /** The database's time as read, in milliseconds since 1970. */
   nowMs: number;
-  /** The time of the database's clock, without the jumps that this process has seen. Milliseconds since 1970. */
+  /** The database's time without the jumps that this process has seen, in milliseconds since 1970. */
   rightMs: number;
   /** The time of the reading, on a monotonic clock that also runs while the machine sleeps. Milliseconds. */
   readAtMs: number;
   /** How long the reading took. Its result may be this old. Milliseconds. */
   tookMs: number;
-  /** The time when an operator last said that the clock is right. Milliseconds since 1970, or null. */
+  /** When an operator last declared that the clock is right. Milliseconds since 1970, or null. */
   trustedAtMs: number | null;
 }
 
@@ -75,9 +75,9 @@ export class DatabaseClock {
   }
 
   /**
-   * Takes a time that was just read from the database. The first reading counts as right unless it is far ahead of the
-   * host's clock. The first reading after an operator has trusted the clock also counts as right. A frozen process may
-   * read an old answer. So a reading may be wrong by the duration of the previous reading.
+   * Takes a time that was just read from the database. Two readings count as right: the first one, unless it is far
+   * ahead of the host's clock, and the first one after an operator has declared that the clock is right. A process that
+   * was frozen may read an old answer, so a reading may be wrong by the duration of the previous reading.
    */
   observe({ now, trustedAt, closedUntil }: ServerTime, askedAtMs = this.monotonicMs()): void {
     const readAtMs = this.monotonicMs();
@@ -89,8 +89,8 @@ export class DatabaseClock {
     else if (trustedAtMs === last.trustedAtMs) {
       const expectedMs = last.rightMs + readAtMs - last.readAtMs;
       const isJump = Math.abs(nowMs - expectedMs) > JUMP_MS + last.tookMs;
-      // A process that started with a wrong clock sees the correction as a jump. The host's clock shows which of the
-      // two is right.
+      // If the process started while the clock was wrong, the correction looks like a jump. The host's clock shows
+      // which of the two times is right.
       const isCorrection = isFar(expectedMs, this.#hostMs()) && !isFar(nowMs, this.#hostMs());
       if (isJump && !isCorrection) rightMs = expectedMs;
     }
@@ -98,9 +98,7 @@ export class DatabaseClock {
     this.#first.resolve();
   }
 
-  /**
-   * The first time to use. While it is more than a day behind the host's clock, {@link timeOf} refuses every decision.
-   */
+  /** The first time to use. If it is more than a day behind the host's clock, {@link timeOf} refuses every decision. */
   #firstTime(nowMs: number, closedMs: number): number {
     const hostMs = this.#hostMs();
     if (hostMs - nowMs > DISPUTED_MS) return nowMs;
@@ -114,15 +112,15 @@ export class DatabaseClock {
     return new Date(Math.min(nowMs, rightMs) + this.monotonicMs() - readAtMs);
   }
 
-  /** The latest time that the database's clock could show if it had not jumped. @throws UnusableDatabase */
+  /** The latest time that the database's clock could show now if it has not jumped. @throws UnusableDatabase */
   latestNow(): Date {
     const { rightMs, readAtMs, tookMs } = this.#reading;
     return new Date(rightMs + this.monotonicMs() - readAtMs + tookMs + SLACK_MS);
   }
 
   /**
-   * The time on which decisions about a read are based. `now` is the database's time at the read. For final decisions,
-   * `closedUntil` is the closed time.
+   * The time for decisions about a read. `now` is the database's time at the read. A final decision also passes the
+   * closed time.
    * @throws UnusableDatabase if the closed time or the host's clock is days ahead of what this process has seen.
    */
   timeOf(now: Date, closedUntil: Date | null = null): Date {
@@ -134,7 +132,7 @@ export class DatabaseClock {
       const sentence = "The database's clock was ahead by days. `voucherctl db trust-clock` says that it is right now.";
       throw new UnusableDatabase("unavailable", sentence);
     }
-    // If the clock was set back by days, the process continues with its own time.
+    // If the database's clock was set back by days, the process continues with its own time.
     const { rightMs, readAtMs } = this.#reading;
     const ownMs = rightMs + this.monotonicMs() - readAtMs;
     const decidesMs = ownMs - nowMs > DISPUTED_MS ? Math.floor(ownMs) : Math.min(nowMs, latestMs);
@@ -157,10 +155,10 @@ export class DatabaseClock {
   }
 }
 
-/** The clock that judges the times of a pool or a connection. Commands of `voucherctl` have none. */
+/** The clock for the times that a pool or a connection reads. Commands of `voucherctl` have none. */
 const CLOCKS = new WeakMap<Queryable, DatabaseClock>();
 
-/** Makes a clock judge the times that a pool or a connection reads. */
+/** Makes a clock check the times that a pool or a connection reads. */
 export function judgeTimes(db: Queryable, clock: DatabaseClock): void {
   CLOCKS.set(db, clock);
 }
@@ -172,13 +170,13 @@ export function timeOf(db: Queryable, now: Date, closedUntil: Date | null = null
   return closedUntil !== null && closedUntil > now ? closedUntil : now;
 }
 
-/** {@link DatabaseClock.latestNow} for a pool or a connection. Null if it is unknown, which sets no limit. */
+/** {@link DatabaseClock.latestNow} for a pool or a connection. If it is unknown, null, which sets no limit. */
 export function latestTime(db: Queryable): Date | null {
   const clock = CLOCKS.get(db);
   return clock?.isKnown ? clock.latestNow() : null;
 }
 
-/** The parameter with which a statement uses the earlier of the database's time and {@link latestTime}. */
+/** The parameter of statements that use the earlier of the database's time and {@link latestTime}. */
 export const LATEST = { latest: orNull(timestamptz) };
 
 /** Adds {@link latestTime} to the values of a statement that has the parameter {@link LATEST}. */

@@ -1,8 +1,8 @@
 -- name: identify_database(newest_position?, lasting_position?)
 -- Identifies the server and database of a new connection. Returns the deployment, whether the server is read-only,
--- whether the database is a copy of the one that wrote the deployment's row, and which marks it has of those that the
--- process remembers (recall_marks). The timeline is in hex. Every promotion raises it, and a standby has none. The
--- start differs between servers with the same files. The host is for operators. The fingerprint of server and database
+-- whether the database is a copy of the one that wrote the deployment's row, and which of the marks that the process
+-- remembers it has (recall_marks). The timeline is in hex. It rises with every promotion, and a standby has none.
+-- Servers with the same files differ in their start. The host is for operators. The fingerprint of server and database
 -- is short, because every job and every reply contains it.
 SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' AS "readOnly",
        d.system_identifier <> s.system_identifier OR d.database_oid <> db.oid AS "isCopy",
@@ -20,6 +20,6 @@ SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' A
  WHERE d.singleton;
 
 -- name: observe_clock
--- The time, the time when an operator last said that the clock is right, and the closed time.
+-- The time, when an operator last declared that the clock is right, and the closed time.
 SELECT c.clock_trusted_at AS "trustedAt", c.closed_until AS "closedUntil", clock_timestamp() AS now
   FROM redemptions_closed AS c WHERE c.singleton;

@@ -54,8 +54,8 @@ const OBSERVE_EVERY_MS = 1_000;
 const PROMPT_MS = 1_000;
 
 /**
- * The server in use. Replaced when another server takes over or this one restarts. Timelines are hex texts of the same
- * length.
+ * The server in use. Replaced when another server takes over or this one restarts. All timelines are hex texts of the
+ * same length.
  */
 type Identity = Readonly<Pick<Identified, "deploymentId" | "database" | "timeline" | "started">> & { serverId: string };
 
@@ -72,13 +72,13 @@ export class DatabaseFence implements DeploymentIdentity {
   readonly #shared: SharedMemory;
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
-  /** What this process has seen on the server in use. While no server is admitted, what it saw on the last one. */
+  /** What this process has seen on the server in use or, while there is none, on the last one. */
   #memory: Memory | null = null;
-  /** The shared state, and the time on the monotonic clock since which this process has seen it unchanged. */
+  /** The shared state, and since when this process has seen it unchanged, on the monotonic clock. */
   #heard: (SharedText & { deploymentId: string; sinceMs: number }) | null = null;
   /** The reason why the last server was refused, so that it is logged only once. */
   #reported = "";
-  /** The server's own message if it accepts no marks because its disk is full or failing. Otherwise null. */
+  /** The server's own message while it accepts no marks because its disk is full or failing. Otherwise null. */
   refusal: UnusableDatabase | null = null;
   /** The open connections, each with the id of its server. A connection never changes its server. */
   readonly #connections = new Map<pg.ClientBase, string>();
@@ -163,8 +163,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. A mark is not
-   * remembered if its COMMIT hangs. Never rejects.
+   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. Does not remember a
+   * mark while its COMMIT hangs. Never rejects.
    */
   async watchMarks(pool: pg.Pool): Promise<void> {
     for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
@@ -172,14 +172,15 @@ export class DatabaseFence implements DeploymentIdentity {
       const reading = await confirmMark(pool).catch((error) => {
         if (!this.#closed && !isDatabaseUnavailable(error)) this.#log.error({ err: error }, "cannot write a mark");
         this.refusal = refusalOf(error);
-        // The server has become read-only. New connections are refused, and the open ones must not be used either.
+        // The server has become read-only. New connections to it are refused, and open ones must not be used any more
+        // either.
         if (isReadOnly(error)) this.#closeConnections();
         return null;
       });
       if (reading !== null) this.refusal = null;
       if (reading === null || memory === null || !isOf(memory, reading)) continue;
       const next = remember(memory, reading);
-      // The mark is shared before this process uses it. So a process that starts now knows as much as this one.
+      // Shares the mark before this process uses it. So a process that starts now knows as much as this one.
       if ((await this.#share(next)) && memory === this.#memory) this.#memory = next;
     }
   }
@@ -194,7 +195,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Shares a mark, if its server is in use and no newer mark is shared. Returns whether the mark counts. Never rejects.
+   * Shares a mark, if its server is in use and no newer mark is shared. Returns whether this process may use the mark.
+   * Never rejects.
    */
   async #share(next: Memory): Promise<boolean> {
     const told = await this.#hear(next.deploymentId);
@@ -214,15 +216,15 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Reads the shared state. Stops using the current server if the state names another server. Restores the state if
-   * Redis has lost it. While Redis cannot be reached, returns the last state that was read, or null. Never rejects.
+   * Reads the shared state. If it names another server, stops using the current one. If Redis has lost the state,
+   * restores it. While Redis cannot be reached, returns the last state that was read, or null. Never rejects.
    */
   async #hear(deploymentId: string): Promise<SharedText | null> {
     const askedAtMs = this.clock.monotonicMs();
     const told = await this.#shared.read(deploymentId);
     const before = this.#heard?.deploymentId === deploymentId ? this.#heard : null;
     const sinceMs = this.clock.monotonicMs();
-    // While Redis is unavailable or hangs, unchanged state proves nothing.
+    // While Redis is unavailable or hangs, the state may change unseen, so the time without a change starts again.
     if (before !== null && (told === null || sinceMs - askedAtMs > PROMPT_MS)) this.#heard = { ...before, sinceMs };
     if (told === null) return before;
     if (told.text === "" && before?.memory) {
@@ -253,7 +255,7 @@ export class DatabaseFence implements DeploymentIdentity {
       const isInUse =
         known?.serverId === reached.serverId && (this.#heard === null || isOf(this.#heard.memory, reached));
       const next = isInUse ? this.#compare(memory, found) : await this.#takeUp(client, memory, found);
-      // Another connection or another process was faster.
+      // Starts again, because another connection or another process was faster.
       if (next === null || memory !== this.#memory || known !== this.#identity) continue;
       this.#memory = next;
       if (!isInUse) this.#use(reached);
@@ -262,7 +264,7 @@ export class DatabaseFence implements DeploymentIdentity {
     }
   }
 
-  /** Compares a server with a memory, and returns the memory to keep of it. @throws UnusableDatabase */
+  /** Compares a server with what this process remembers. Returns what to remember of it. @throws UnusableDatabase */
   #compare(memory: Memory | null, found: ServerStart & Recollection): Memory {
     const verdict = judgeServer(memory, found);
     const refusal = refusalFor(verdict, memory);
@@ -271,8 +273,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Begins to use a server, in place of any other server in use. Returns the memory to keep of the server, or null if
-   * another process was faster. A process that never reached Redis relies on its own memory.
+   * Begins to use a server, in place of any other server in use. Returns what to remember of it, or null if another
+   * process was faster. A process that has never reached Redis relies on what it remembers itself.
    * @throws UnusableDatabase
    */
   async #takeUp(client: pg.ClientBase, memory: Memory | null, found: Identified): Promise<Memory | null> {
@@ -288,7 +290,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return isShared || (await this.#write(next, told)) ? next : null;
   }
 
-  /** Checks a new connection with another login. It must have reached the server in use. @throws UnusableDatabase */
+  /** Checks that a new connection with another login has reached the server in use. @throws UnusableDatabase */
   async admitLogin(client: pg.ClientBase): Promise<void> {
     const reached = identityOf(await identifyDatabase(client, positionsOf(null)).catch(rejectAsOutdated));
     if (reached.serverId !== this.#known.serverId) {
@@ -315,7 +317,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return refusal;
   }
 
-  /** Closes all connections to a server that is not the primary or not in use, because its commits are lost. */
+  /** Closes all connections to a server that is not the primary or not in use, because commits there would be lost. */
   #closeConnections(): void {
     for (const client of this.#connections.keys()) (client as pg.Client).connection.stream.destroy();
     this.#connections.clear();

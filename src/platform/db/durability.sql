@@ -4,5 +4,5 @@
 SELECT FROM pg_logical_emit_message(true, 'confirm', '');
 
 -- name: read_server
--- When the server was started. Another server has another time.
+-- When the server was started. A different time means another server or a restart.
 SELECT to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started;

@@ -5,8 +5,8 @@ SELECT FROM set_config('synchronous_commit', 'on', true) AS c CROSS JOIN set_con
  CROSS JOIN pg_logical_emit_message(true, 'mark', '') AS e CROSS JOIN add_mark() AS a;
 
 -- name: select_newest_mark
--- The newest mark, and a mark that is at least 300 marks older, which is about five minutes. A promoted standby without
--- the older mark lagged by more than a failover can explain.
+-- The newest mark, and a mark that is at least 300 marks older, which is about five minutes. If a promoted standby
+-- lacks the older mark, it had lagged by more than a failover can explain.
 SELECT m.position, m.id, o.position AS "older.position", o.id AS "older.id",
        to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started,
        current_setting('synchronous_standby_names') <> '' AS "isReplicated"
@@ -15,8 +15,8 @@ SELECT m.position, m.id, o.position AS "older.position", o.id AS "older.id",
                       ORDER BY p.position DESC LIMIT 1) AS o ON true;
 
 -- name: recall_marks(newest_position?, lasting_position?)
--- What a process compares with its memory: the server's marks at the remembered positions, its oldest mark, and the
--- losses that operators have accepted.
+-- What a process compares with what it remembers: the server's marks at the remembered positions, its oldest mark, and
+-- the losses that operators have accepted.
 SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
        (SELECT m.id FROM database_marks AS m WHERE m.position = $1::bigint) AS "newestId",
        (SELECT m.id FROM database_marks AS m WHERE m.position = $2::bigint) AS "lastingId",
@@ -25,6 +25,6 @@ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
        current_setting('synchronous_standby_names') <> '' AS "isReplicated";
 
 -- name: insert_accepted_loss
--- Records that an operator accepts this database's loss of data. Every process that refused the database then admits
--- it.
+-- Records that an operator accepts this database's loss of data. Processes that refused the database because of the
+-- loss then admit it.
 INSERT INTO accepted_losses (accepted_at) VALUES (clock_timestamp());

@@ -7,7 +7,7 @@ import { inTransaction } from "./transaction.ts";
 
 export const sql = new Statements(new URL("./marks.sql", import.meta.url));
 
-/** The result columns of statements that compare a server with a memory. */
+/** The result columns of statements that compare a server with what a process remembers. */
 export const recollection = {
   timeline: text,
   newestId: orNull(text),
@@ -56,7 +56,7 @@ export function waitsFor(memory: Memory | null): UnusableDatabase {
 export function refusalFor(verdict: ServerVerdict, memory: Memory | null): UnusableDatabase | null {
   if (memory === null || !(verdict === "former" || verdict === "setBack")) return null;
   const seen = `The last mark was seen at ${placeOf(memory)}.`;
-  // A former primary must not be adopted, because this would make two deployments of one.
+  // A former primary must not be adopted as a new deployment, because the deployment would then exist twice.
   return verdict === "former"
     ? new UnusableDatabase("unavailable", `This database server was the primary before a standby was promoted. ${seen}`)
     : new UnusableDatabase(
@@ -75,7 +75,7 @@ export async function confirmMark(pool: pg.Pool): Promise<ServerReading> {
     await addMark(tx);
     return selectNewestMark(tx);
   });
-  // Read after the COMMIT: if synchronous replication was turned off meanwhile, the COMMIT did not wait.
+  // Reads after the COMMIT. If synchronous replication was turned off meanwhile, the COMMIT did not wait for a standby.
   const after = await recallMarks(pool, positionsOf(null));
   const { timeline, acceptedLosses } = after;
   return {

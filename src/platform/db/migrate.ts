@@ -8,13 +8,16 @@ import { MIGRATIONS } from "./schema.ts";
 import { prepareSession } from "./session.ts";
 import { isLockTimeout, isRetryable } from "./transaction.ts";
 
-/** Pause between two attempts. During it, statements that waited for the migration can run. Milliseconds. */
+/** Pause between two attempts, in which statements that waited for the migration can run. Milliseconds. */
 const PAUSE_MS = 2_000;
 /** Maximum wait for locks in one run. Milliseconds. */
 const WAIT_MAX_MS = 600_000;
 /** Interval between checks of which sessions block the run. Shorter than one wait. Milliseconds. */
 const WATCH_EVERY_MS = 40;
-/** Key of the advisory lock of postgres-migrations. A session that holds the lock can take it again without waiting. */
+/**
+ * Key of the advisory lock of postgres-migrations. If this session already has the lock, the library gets it without
+ * waiting.
+ */
 const LIBRARY_LOCK = "-8525285245963000605";
 
 interface MigrateOptions {
@@ -30,8 +33,8 @@ interface MigrateOptions {
 export class LocksUnavailable extends Error {}
 
 /**
- * The database has other versions of the migrations. The first line of the message is a problem, and the second is its
- * remedy.
+ * The database has other versions of the migrations. The first line of the message is the problem, and the second tells
+ * what to do.
  */
 export class MigrationsChanged extends Error {
   constructor(options: ErrorOptions) {
@@ -79,7 +82,7 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
     }
   };
   try {
-    // Takes the library's lock first. The library itself would wait for it without limit.
+    // Takes the library's lock first, because the library would wait for it without a limit.
     await retryUntilLocked(() => client.query("SELECT pg_advisory_lock($1::bigint)", [LIBRARY_LOCK]));
     const files = await loadMigrationFiles(directory);
     const before = await selectAppliedIds(client, files);
@@ -87,7 +90,8 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
       await dropUnfinishedIndexes(client);
       await runLibrary(client, directory);
     });
-    // After each run and not in a migration, because objects of later migrations get default rights too.
+    // Runs after each migration run, because objects of later migrations get default rights too. A migration could take
+    // the rights away only once.
     await retryUntilLocked(async () => {
       const grantees = await takeDefaultRights(client, directory);
       if (grantees.length > 0) onRightsTaken?.(grantees);
@@ -100,15 +104,15 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
   }
 }
 
-/** Drops what a failed CREATE INDEX CONCURRENTLY has left. Otherwise the name would be taken in the next run. */
+/** Drops the remains of a failed CREATE INDEX CONCURRENTLY, which keep the index's name in use. */
 async function dropUnfinishedIndexes(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(UNFINISHED_INDEXES);
   for (const { name } of rows) await client.query(`DROP INDEX ${name}`);
 }
 
 /**
- * Runs the library. The library's error has only the message of the database's error. So the database's error is added
- * as its cause.
+ * Runs the library. The library's error contains only the message of the database's error, so this adds the database's
+ * error as its cause.
  */
 async function runLibrary(client: pg.Client, directory: string): Promise<void> {
   let cause: unknown;
@@ -124,8 +128,8 @@ async function runLibrary(client: pg.Client, directory: string): Promise<void> {
 }
 
 /**
- * The migrations that the database has. Creates the library's table first. Otherwise the library would use a table of
- * that name in any schema.
+ * The migrations that the database has. Creates the library's table if it is missing, because the library would
+ * otherwise use a table with that name in any schema.
  */
 async function selectAppliedIds(
   client: pg.Client,

@@ -15,21 +15,21 @@ export type { Queryable, Transaction } from "./queryable.ts";
  */
 const CONNECT_TIMEOUT_MS = 2_000;
 /**
- * Maximum wait of administration commands. Their process may have just started on a busy machine.
- * Milliseconds.
+ * Maximum wait for a connection in administration commands. It is longer, because their process may have just started
+ * on a busy machine. Milliseconds.
  */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /**
- * If no reply arrives some time after the server's own timeout, the connection counts as lost. A host that loses power
- * does not close its connections. Milliseconds.
+ * Maximum wait for a reply: somewhat longer than the server's own timeout. After it, the connection counts as lost, as
+ * when a host loses power without closing its connections. Milliseconds.
  */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 /** Time after which TCP starts to probe an idle connection. Milliseconds. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * For the rest of a transaction, makes Postgres plan with indexes, as for the service. Use it in administration
- * commands that read few rows of large tables. Otherwise Postgres may read a whole table without statistics once per
+ * Makes Postgres plan with indexes for the rest of a transaction, as it does for the service. Use it in administration
+ * commands that read few rows of large tables: without statistics, Postgres may otherwise read a whole table once per
  * row.
  */
 export async function usePlansOfService(tx: Transaction): Promise<void> {
@@ -40,7 +40,7 @@ export async function usePlansOfService(tx: Transaction): Promise<void> {
   );
 }
 
-// Values of type numeric(12,2), and counts of type bigint, stay far below 2^53.
+// Reads these types as numbers: values of type numeric(12,2), and counts of type bigint, stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
@@ -54,9 +54,7 @@ export function openPool(options: {
   applicationName: string;
   /** The service gets fixed plans and short timeouts. Administration commands read whole tables. */
   use: "service" | "administration";
-  /**
-   * Checks each new connection, and judges the times that it reads. Null for commands, because they may use any server.
-   */
+  /** Checks each new connection and the times that it reads. Null for commands, which may use any server. */
   deployment: { admit(client: pg.ClientBase): Promise<void>; clock: DatabaseClock } | null;
   /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;
@@ -78,8 +76,8 @@ export function openPool(options: {
     Client,
     connectionString,
     max: options.max,
-    // Only this parameter is sent when a connection starts, because a pooler refuses others. Statements set all other
-    // settings.
+    // Sends only this parameter when a connection starts, because poolers refuse others. Statements set everything
+    // else.
     application_name: options.applicationName,
     connectionTimeoutMillis: isService ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
     keepAlive: true,

@@ -9,8 +9,8 @@ export type Use = "service" | "administration" | "migration";
 /** Maximum duration of a partner-facing statement. Lock waits have their own, shorter limit. Milliseconds. */
 export const STATEMENT_TIMEOUT_MS = 10_000;
 /**
- * Maximum wait of a migration for one lock. Later statements on the table wait just as long, and statements of the
- * service give up after 250 ms. Milliseconds.
+ * Maximum wait of a migration for one lock. Statements that come after it on the same table wait as long, and those of
+ * the service give up after 250 ms. Milliseconds.
  */
 export const MIGRATION_LOCK_TIMEOUT_MS = 100;
 
@@ -24,24 +24,24 @@ interface Setting {
   /** Another value that also meets the requirement, and is left unchanged. */
   orKept?: string;
   /**
-   * True if the connection does not set it, because only a superuser may, or because operators use the setting to stop
-   * all writes.
+   * True if the connection only compares the setting, because only a superuser may set it, or because operators use it
+   * to stop all writes.
    */
   isOnlyCompared?: true;
 }
 
 /**
- * Planner settings for the service's statements, which look up limited numbers of keys by index. A generic plan is made
- * once per connection, which saves a millisecond per redemption, and stays until the next ANALYZE. So a plan for empty
- * tables must stay fast while they grow. The settings allow only nested loops over indexes, without a cache of their
- * rows (Memoize): a batch is small, and pays more for the cache than it saves. Three expressions in the statements
- * prevent such a loop from reading a whole index, as `test/platform/db/plans.test.ts` proves:
+ * Planner settings for the service's statements, which look up limited numbers of keys by index. Postgres makes a
+ * generic plan once per connection, which saves a millisecond per redemption, and keeps it until the next ANALYZE. So a
+ * plan that was made for empty tables must stay fast while they grow. The settings allow only nested loops over
+ * indexes. They allow no cache of rows (Memoize), which would cost a small batch more than it saves. Three expressions
+ * in the statements prevent such a loop from reading a whole index, as `test/platform/db/plans.test.ts` proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.
  * - `OFFSET 0` prevents Postgres from merging a subquery that searches by key into the outer query.
  *
- * JIT is off, because these settings raise costs above its threshold. With JIT, each call would compile its plan.
+ * JIT is off. These settings raise the estimated costs above its threshold, so each call would compile its plan.
  */
 export const FIXED_PLANS: Readonly<Record<string, string>> = {
   plan_cache_mode: "force_generic_plan",
@@ -88,7 +88,8 @@ export const SETTINGS: readonly Setting[] = [
     why: "No call of a partner runs longer.",
   },
   {
-    // Most transactions hold locks for a few milliseconds. `waitForLocks` sets another limit for one transaction.
+    // The limit is short, because most transactions hold locks for a few milliseconds. `waitForLocks` sets another
+    // limit for one transaction.
     name: "lock_timeout",
     value: { service: "250ms", administration: "0", migration: `${MIGRATION_LOCK_TIMEOUT_MS}ms` },
     why: "No call waits longer for a row.",
@@ -115,8 +116,8 @@ export function settingsFor(use: Use): (Setting & { value: string })[] {
 }
 
 /**
- * Functions that some servers may refuse: servers without superusers, or servers that only speak the protocol of
- * Postgres.
+ * Functions that the code needs but some servers refuse: servers without superusers, and servers that only speak the
+ * protocol of Postgres.
  */
 const FUNCTIONS = {
   pg_current_wal_lsn: "A former primary is recognized by the timeline of its write-ahead log.",
@@ -151,7 +152,7 @@ export interface ServerFacts {
   schemas: readonly string[];
   /** Functions that run with the owner's rights and search another schema for tables. */
   strayFunctions: readonly string[];
-  /** Tables in which row level security hides rows from the role. */
+  /** Tables of which row level security hides rows from the role. */
   filteredTables: readonly string[];
   /** Settings by name. Settings that the server does not know are missing. */
   settings: ReadonlyMap<string, string>;
@@ -159,7 +160,10 @@ export interface ServerFacts {
   refused: ReadonlyMap<FunctionName, string>;
 }
 
-/** By default, a server that does not meet the check is refused. The sentence then ends with the remedy. */
+/**
+ * A check of the database. By default, a server that does not meet it is refused. The sentence then ends with the
+ * remedy.
+ */
 type Row = Pick<Check<ServerFacts>, "what" | "why" | "wanted" | "query" | "isMet"> &
   Partial<Pick<Check<ServerFacts>, "sentence" | "code" | "effect">> & { remedy?: string };
 
@@ -170,7 +174,7 @@ const toCheck = ({ remedy = "", ...row }: Row): Check<ServerFacts> => ({
   ...row,
 });
 
-/** Checked first, because otherwise nothing else can be read. */
+/** Checked first. If a pooler does not keep sessions, the other facts cannot be read. */
 export const POOLING: Check<Pick<ServerFacts, "pooling">> = toCheck({
   what: "pooling",
   why: "Settings and prepared statements belong to a session.",
@@ -239,8 +243,8 @@ const DATABASE: readonly Row[] = [
 ];
 
 /**
- * Settings that decide whether acknowledged work survives a crash or a failover. A standby's settings are not judged,
- * because its primary can have other settings.
+ * Settings that decide whether acknowledged work survives a crash or a failover. On a standby they are not checked,
+ * because its primary may have other settings.
  */
 const DURABILITY: readonly Row[] = [
   {
@@ -316,8 +320,8 @@ function listOr(none: string, words: string, list: readonly string[]): string {
 }
 
 /**
- * A migration needs a schema for the tables. All other programs need the schema that has the tables. If there are no
- * tables at all, a later error reports this.
+ * Whether the session's schema is right. A migration needs a schema for the tables, and all other programs need the
+ * schema that has them. If there are no tables at all, a later error reports this.
  */
 function isOfTables({ use, schema, hasTables, hasForeignTable, schemas }: ServerFacts): boolean {
   if (use !== "migration") return hasTables || schemas.length === 0;

@@ -1,6 +1,6 @@
 -- name: select_own_objects(relations, functions)
--- The tables, sequences and functions of the schema that are named in the migrations, and the sequences of the tables'
--- columns.
+-- The objects that the migrations create in the current schema: tables, sequences and functions that they name, and the
+-- sequences of the tables' columns.
 WITH named AS (
   SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
    WHERE n.nspname = current_schema() AND c.relname = ANY ($1::text[]) AND c.relkind IN ('r', 'p', 'v', 'S')
@@ -12,7 +12,7 @@ SELECT ARRAY(SELECT c.oid::bigint FROM named AS c UNION
               WHERE n.nspname = current_schema() AND p.proname = ANY ($2::text[])) AS functions;
 
 -- name: find_role_prefix
--- The prefix of this schema's roles. These are the roles that have one of the three names and may use the schema. Null
+-- The prefix of the names of this schema's roles: roles with one of the three names that may use the schema. Null
 -- before the first `db roles`.
 SELECT min(f.prefix) AS prefix
   FROM (SELECT substring(r.rolname FROM '^(.+)_(?:api|log|admin)$') AS prefix
@@ -22,8 +22,8 @@ SELECT min(f.prefix) AS prefix
 
 -- name: list_default_rights(relations, functions, prefix?)
 -- The rights on these objects that PUBLIC has, or that a role has by the owner's default privileges, and the statements
--- that revoke them. The roles of the deployment keep the rights that they had by PUBLIC until `db roles` gives them
--- their own rights.
+-- that revoke them. For a function, also returns a statement that grants the right to the deployment's own roles, which
+-- would otherwise lose it until `db roles` runs.
 WITH object AS (
   SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, c.oid::regclass::text AS name, c.relowner AS owner, c.relnamespace AS schema,
          acl.grantee
@@ -53,8 +53,8 @@ SELECT CASE o.grantee WHEN 0 THEN 'PUBLIC' ELSE o.grantee::regrole::text END AS 
 
 -- name: compare_rights(relations, functions, roles, privileges, objects, columns)
 -- What roles may do with these objects and their schema beyond the grants, and what the grants' roles lack. The grants
--- are in $3 to $6, with the column '' for a whole table. Rights by PUBLIC and by membership count. A role that was
--- granted a role of the service may do as much as that role. Excludes superusers and owners.
+-- are in $3 to $6, with the column '' for a whole table. Includes rights through PUBLIC and through membership. A role
+-- that was granted one of the service's roles may have the rights of that role. Excludes superusers and owners.
 WITH here AS (
   SELECT n.oid, n.nspname, n.nspowner, d.datname, d.datdba,
          CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'USAGE, MEMBER' ELSE 'USAGE, SET' END AS becomes,

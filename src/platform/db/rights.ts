@@ -5,9 +5,9 @@ import type { Queryable } from "./queryable.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { columnsOf, Statements } from "./statements.ts";
 
-// Roles belong to the server, and hosting platforms give some of them rights on every new table. So no right on a table
-// or function of the service may come from a default. Migrations take such rights away, and `db roles` grants what its
-// roles need.
+// Roles belong to the whole server, and hosting platforms give some of them rights on every new table. So default
+// rights must not give access to the service's tables and functions: migrations take such rights away, and `db roles`
+// grants what its roles need.
 
 export const sql = new Statements(new URL("./rights.sql", import.meta.url));
 
@@ -58,7 +58,7 @@ export interface RightsOfRole {
   what: string;
 }
 
-/** The tables, sequences and functions that the migrations create, and no other objects of the schema. */
+/** The tables, sequences and functions that the migrations create. Excludes all other objects of the schema. */
 async function findOwnObjects(db: Queryable, directory = MIGRATIONS) {
   const all = (await loadMigrationFiles(directory)).map((file) => file.sql).join("\n");
   const created = (kinds: string) =>
@@ -70,7 +70,7 @@ async function findOwnObjects(db: Queryable, directory = MIGRATIONS) {
 }
 
 /**
- * Takes rights on the objects of the migrations from PUBLIC, and from roles that have them by default privileges.
+ * Takes rights on the migrations' objects from PUBLIC, and from roles that have them through default privileges.
  * Returns who had such rights.
  */
 export async function takeDefaultRights(db: pg.ClientBase, directory?: string): Promise<string[]> {

@@ -19,8 +19,8 @@ export const SCHEMA = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".s
 const UNDEFINED = ["42P01", "42703", "42883", "3F000"];
 
 /**
- * Why a process cannot use its database. Readiness reports `state` and the message to anyone. The cause is only for the
- * log.
+ * Why a process cannot use its database. Anyone can read `state` and the message in the readiness response. The cause
+ * is only for the log.
  */
 export class UnusableDatabase extends Error {
   readonly state: "unavailable" | "copied" | "outdated";
@@ -63,15 +63,17 @@ export function isUndefined(error: unknown): error is pg.DatabaseError {
 }
 
 /**
- * Throws {@link UnusableDatabase} for an error about something that the database lacks, and any other error unchanged.
+ * If an error says that the database lacks something, throws {@link UnusableDatabase} in its place. Throws any other
+ * error unchanged.
  */
 export function rejectAsOutdated(error: unknown): never {
   throw isUndefined(error) ? outdated(error) : error;
 }
 
 /**
+ * Refuses a read-only server, a copy of the database, and a database that was adopted as another deployment since.
  * @param ownId the deployment of the process, once it is known.
- * @throws UnusableDatabase for a read-only server, a copy of the database, and a database that has been adopted since.
+ * @throws UnusableDatabase
  */
 export function assertOwnPrimary(
   found: { readOnly: boolean; isCopy: boolean; deploymentId: string },

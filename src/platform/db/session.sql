@@ -1,12 +1,12 @@
 -- name: set_session(name, value, kept)
--- Sets the settings that this server knows. A setting keeps its current value if $3 has that value as `name=value`,
--- which means that it is as good.
+-- Sets settings that this server knows. A setting keeps its current value if $3 contains that value as `name=value`,
+-- because it is as good.
 SELECT FROM unnest($1::text[], $2::text[]) AS s (name, value) CROSS JOIN LATERAL set_config(s.name, s.value, false) AS c
  WHERE current_setting(s.name, true) IS NOT NULL AND s.name || '=' || current_setting(s.name, true) <> ALL ($3::text[]);
 
 -- name: pin_schema(finds_elsewhere)
--- Sets search_path to one schema: the schema of the tables that search_path finds. If it finds none and $1 is true, the
--- only usable schema of this database that has the tables. Otherwise the schema in which search_path creates tables.
+-- Sets search_path to one schema. This is the first of: the schema of the tables that search_path finds; if $1 is true,
+-- the only usable schema of this database with the tables; the schema in which search_path creates tables.
 SELECT FROM (SELECT coalesce(
           (SELECT n.nspname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('redemptions_closed')),
           (SELECT min(n.nspname::text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -18,7 +18,7 @@ SELECT FROM (SELECT coalesce(
 
 -- name: read_session(names, definers)
 -- The state of the session: the values of the settings and the schema. A setting that the server does not know is null.
--- The search_path of a function is split into names here, because a server setting decides which names are quoted.
+-- SQL splits the search_path of a function into names, because a setting of the server decides which names are quoted.
 SELECT ARRAY(SELECT current_setting(s.name, true) FROM unnest($1::text[]) WITH ORDINALITY AS s (name, place) ORDER BY s.place) AS values,
        pg_is_in_recovery() AS "isStandby", current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
        current_database()::text AS database, session_user::text AS role, current_schema()::text AS schema,

@@ -56,14 +56,14 @@ const probePosition = sql.requiredValue("probe_position", { position: text });
 const probeIdentity = sql.requiredValue("probe_identity", { identifier: text });
 
 /**
- * Removes the time limit of statements, and the state that an earlier client of a pooler may have left. Postgres
- * refuses to prepare two statements with the same name.
+ * Removes the time limit of statements and what an earlier client of a pooler may have left in the session. For
+ * example, Postgres refuses to prepare two statements with the same name.
  */
 const FORGET = "SET statement_timeout = 0; RESET search_path; RESET default_transaction_read_only; DEALLOCATE ALL";
 
 /**
- * Number of rounds that try to show that two clients of a pooler share server connections. In a single round, other
- * clients of the pooler may hide this.
+ * Maximum number of rounds for finding out whether two clients of a pooler share server connections. Other clients of
+ * the pooler may hide this in a single round.
  */
 const ROUNDS = 5;
 
@@ -82,15 +82,13 @@ export interface SessionOptions {
   use: Use;
   /** Transactions are read-only unless they set READ WRITE. */
   isReadOnly?: boolean;
-  /**
-   * Makes another client of the same address. Null if it is known that there is no pooler, or that it keeps sessions.
-   */
+  /** Makes another client of the same address. Null if there is known to be no pooler, or one that keeps sessions. */
   openAnother: (() => pg.Client) | null;
 }
 
 /**
- * Sets what the code requires in a new connection, and checks the result. Returns the settings that risk the loss of
- * work.
+ * Makes the settings that the code requires in a new connection, and checks the result. Returns the settings that risk
+ * the loss of work.
  * @throws UnmetRequirement
  */
 export async function prepareSession(client: pg.ClientBase, options: SessionOptions): Promise<UnmetCheck[]> {
@@ -101,7 +99,7 @@ export async function prepareSession(client: pg.ClientBase, options: SessionOpti
   return problems;
 }
 
-/** As {@link prepareSession}, but returns the whole list of checks instead of throwing. */
+/** Like {@link prepareSession}, but returns all checks instead of throwing. */
 async function inspectSession(client: pg.ClientBase, { use, openAnother }: SessionOptions): Promise<Checked[]> {
   const pooling = openAnother === null ? "none" : await findPooling(client, openAnother);
   const pooled = runCheck(POOLING, [{ pooling }]);
@@ -148,8 +146,8 @@ async function inOrder<T>(
 }
 
 /**
- * Detects a pooler by the process id that it gives its clients, which differs from the server's. If the pooler assigns
- * server connections per transaction, the next client gets the connection that this client has just used.
+ * Detects a pooler: the process id that it tells its clients differs from the server's. If the pooler assigns server
+ * connections per transaction, the next client gets the connection that this client has just used.
  */
 async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client): Promise<Pooling> {
   const pid = await readServerProcess(client);
@@ -162,8 +160,7 @@ async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client):
     }
     return "session";
   } catch (error) {
-    // A pooler may give no second connection while this client waits. Then it keeps its only connection for this
-    // client.
+    // The pooler gave no second connection while this client waited, so it keeps its only connection for this client.
     if (/timeout/i.test((error as Error).message)) return "session";
     throw error;
   } finally {

@@ -71,16 +71,17 @@ function makeRowReader<C extends Columns>(
 }
 
 /**
- * Statements that write, with their parameters, in the order in which they must run. A statement that lacks a required
- * row raises an error, so results need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
+ * Statements that write, with their parameters, in the order in which they must run. Their results need not be read,
+ * because a statement that lacks a required row raises an error. Pass them to `readThenWrite` or `write`
+ * (transaction.ts).
  */
 export type PreparedStatements = QueryConfig[];
 
 type Scalar = string | number | boolean | Date | Uint8Array | null;
 
 /**
- * Values that `pg` can always send. With any other value, only the statement with that value fails, and a COMMIT sent
- * after it still takes effect.
+ * Values that `pg` can always send. If it could not send the value of one statement, only that statement would fail,
+ * and the COMMIT that follows it would still take effect.
  */
 type Value = Scalar | readonly Scalar[];
 
@@ -92,7 +93,7 @@ type Values<P extends Parameters> = { readonly [Name in keyof P]: P[Name] extend
 type OnlyOne<Name, All = Name> = Name extends unknown ? ([All] extends [Name] ? Name : never) : never;
 
 /**
- * The arguments of a call: none, the only value, or all values by name. So two values of the same type cannot be
+ * The arguments of a call: none, the only value, or all values by name, so that two values of the same type cannot be
  * swapped.
  */
 type Arguments<P extends Parameters> = [keyof P] extends [never]
@@ -142,7 +143,7 @@ export class Statements {
   /** All rows. `pg` returns the values as arrays, because making objects takes ten times as long. */
   rows<C extends Columns, P extends Parameters = None>(name: string, columns: C, parameters?: P): Run<P, Row<C>[]> {
     const prepare = this.prepare(name, parameters, columns);
-    // The first result shows the order of the columns.
+    // The first result tells the order of the columns.
     let toRow: ((values: readonly unknown[]) => Row<C>) | undefined;
     return async (db, ...values) => {
       const { rows, fields } = await db.query<unknown[]>({ ...prepare(...values), rowMode: "array" });
@@ -235,7 +236,10 @@ export class Statements {
     };
   }
 
-  /** @throws Error if the header of the SQL names other parameters or another order. */
+  /**
+   * Records a statement's columns and parameters. @throws Error if the header of the SQL names other parameters or
+   * another order.
+   */
   #declare(name: string, columns: Columns, parameters: Parameters = {}): SqlStatement {
     const statement = this.#statements[name];
     if (statement === undefined) throw new Error(`there is no statement ${name}`);

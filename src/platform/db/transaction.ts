@@ -16,13 +16,13 @@ const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
 const INSUFFICIENT_PRIVILEGE = "42501";
 /**
- * The session no longer fits the server: the server is read-only now, a migration has changed the result of a prepared
- * statement, or a pooler has lost a prepared statement. A new connection has a new session.
+ * Errors that mean that the session no longer fits the server: the server is read-only now, a migration has changed the
+ * result of a prepared statement, or a pooler has lost a prepared statement. A new connection gets a new session.
  */
 const STALE_SESSION = [READ_ONLY_TRANSACTION, "0A000", "26000"];
 /**
- * The state on which the transaction decided has changed. Raised by `assert_row_count`, and by triggers (daily limits,
- * `closed_until`, erased references).
+ * The state on which the transaction decided has changed since. Raised by `assert_row_count`, and by triggers for daily
+ * limits, `closed_until` and erased references.
  */
 const DECIDED_ON_OLD_STATE = "VS001";
 /** The SQLSTATE of a notice that is no warning. */
@@ -62,8 +62,8 @@ export interface Decided<T> {
  *
  * The statements of `read` are sent together with BEGIN, and the writes together with COMMIT. Each takes one round trip
  * if the pool pipelines. The server runs the statements in order, each with its own snapshot. When one fails, all later
- * ones fail too. `read` may only lock and read, and must send all of its statements before it awaits a result. If BEGIN
- * fails, the statements run outside a transaction and must have no effect.
+ * ones fail too. `read` must send all of its statements before it awaits a result. It may only lock and read, because
+ * its statements run outside a transaction if BEGIN fails.
  */
 export async function readThenWrite<Seen, T>(
   pool: pg.Pool,
@@ -86,20 +86,20 @@ export async function readThenWrite<Seen, T>(
     const { result, writes, afterCommit } = await decide(seen, client);
     client.on("notice", onNotice);
     await commit(client, writes);
-    // Postgres also warns when it stops waiting for the synchronous standbys. The transaction is committed then, but a
-    // failover may lose it.
+    // Postgres also warns when it stops waiting for the synchronous standbys. The transaction is then committed, but a
+    // failover may undo it.
     if (warning !== undefined)
       throw new UnusableDatabase("unavailable", `The server committed with a warning: ${warning}`);
     tell(afterCommit);
     return result;
   } catch (error) {
-    // After COMMIT there is nothing to roll back, but ROLLBACK waits until all statements are done. If it fails, the
+    // ROLLBACK also waits until all statements are done. After COMMIT, it has nothing else to do. If it fails, the
     // connection is not returned to the pool.
     await client.query("ROLLBACK").catch((rollbackError: Error) => {
       broken = rollbackError;
     });
-    // After the first error, the server refuses the statements that were sent with it. The promise of such a statement
-    // may be rejected first.
+    // After the first error, the server refuses the statements that were sent with it. The rejection of such a
+    // statement may arrive here first.
     const cause = hasSqlState(error, IN_FAILED_TRANSACTION) ? (firstError ?? error) : error;
     if (isStale(cause)) broken = cause as Error;
     throw cause;
@@ -111,9 +111,9 @@ export async function readThenWrite<Seen, T>(
 }
 
 /**
- * Sends the writes with COMMIT. No timeout of Postgres limits how long a COMMIT waits for standbys. If the client
- * disconnects, its session keeps waiting. So the client cancels the wait after some time, and COMMIT returns with a
- * warning.
+ * Sends the writes together with COMMIT. No timeout of Postgres limits how long a COMMIT waits for standbys, and the
+ * session keeps waiting even if its client disconnects. So the client cancels the wait after some time. COMMIT then
+ * returns with a warning.
  */
 async function commit(client: pg.PoolClient, writes: PreparedStatements): Promise<void> {
   let cancelled: Promise<void> | undefined;
@@ -124,12 +124,12 @@ async function commit(client: pg.PoolClient, writes: PreparedStatements): Promis
     await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
   } finally {
     clearTimeout(giveUp);
-    // A late cancellation must not hit the connection's next user.
+    // Waits for the cancellation, because a late one could hit the next user of this connection.
     await cancelled;
   }
 }
 
-/** Calls a listener. If it fails, the committed transaction must not appear as failed. */
+/** Calls a listener. Its failure must not make the committed transaction look failed. */
 function tell(afterCommit: (() => void) | undefined): void {
   try {
     afterCommit?.();
@@ -151,7 +151,7 @@ export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<
 }
 
 /**
- * Whether the error is a conflict with another transaction, or with a standby's recovery for a read on a standby. A
+ * Whether the error is a conflict with another transaction or, for a read on a standby, with the standby's recovery. A
  * repeat may succeed.
  */
 export function isRetryable(error: unknown): boolean {
@@ -233,7 +233,10 @@ export function mayBeFromOneItem(error: unknown): boolean {
   return !isDatabaseUnavailable(error) && !isLockTimeout(error);
 }
 
-/** Maximum number of attempts in one call. If a batch still fails, it is split, and each half gets the same number. */
+/**
+ * Maximum number of attempts in one call. A batch that still fails may be split, and each half then gets this number
+ * again.
+ */
 const ATTEMPTS_MAX = 3;
 
 /**

@@ -10,8 +10,8 @@ export interface Access<Caller, Deps = unknown> {
   /** The group of the endpoints with this access. */
   tag: Tag;
   /**
-   * Alternatives that the API reference shows. Each maps a security scheme to its required scopes. `{}` means no
-   * credentials.
+   * The alternative credentials, for the API reference. Each maps a security scheme to its required scopes. `{}` means
+   * no credentials.
    */
   security: readonly Record<string, string[]>[];
   /** Errors that the guard can send. */

@@ -47,9 +47,9 @@ interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
 }
 
 /**
- * What operators see of an endpoint's responses besides errors. `decision`: refusals about vouchers are counted.
- * `redemption`: the duration and missing responses are counted too. `probe`: responses are never counted. Probes are
- * frequent and would make the share of errors look small.
+ * What operators learn about an endpoint's responses in addition to errors. `decision`: refusals about vouchers are
+ * counted. `redemption`: the duration and missing responses are counted too. `probe`: nothing is counted, because the
+ * many probes would make the share of errors look small.
  */
 export type ReportedAs = "decision" | "redemption" | "probe";
 
@@ -69,8 +69,8 @@ interface Definition<
   method?: Method;
   path: Path;
   /**
-   * Names the operation in generated clients. Also the key of its errors in {@link ERRORS_OF}, unless `ownErrors` lists
-   * them.
+   * Names the operation in generated clients. It is also the key of the operation's errors in {@link ERRORS_OF}, unless
+   * `ownErrors` lists them.
    */
   operationId: string;
   /** The operation's errors, if the operation is not in {@link ERRORS_OF}. */
@@ -86,9 +86,7 @@ interface Definition<
   body?: Body;
   /** Maximum size of the body if it may contain a file. Bytes. */
   bodyMax?: number;
-  /**
-   * Further problems of a body that its schema has refused, as sentences without full stops. Empty if there are none.
-   */
+  /** Finds further problems of a body that its schema has refused, as sentences without full stops. */
   findFurtherProblems?: (deps: Deps, caller: Caller, body: unknown) => Promise<readonly Sentence[]>;
   response: Result;
   /** The media type of the response. JSON by default. Text is sent unchanged. */
@@ -115,8 +113,8 @@ interface Definition<
 }
 
 /**
- * Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id gets the
- * same response as an unknown id.
+ * Descriptions of the path parameters for the API reference. They validate nothing: an invalid id gets the same
+ * response as an unknown one.
  */
 type PathParameters<Path extends string> = [ParameterOf<Path>] extends [never]
   ? { parameters?: undefined }
@@ -135,8 +133,8 @@ interface RouteDeps {
 }
 
 /**
- * An endpoint as the route table and the API reference see it. The dependencies of its access and its handler are
- * checked when the endpoint is mounted.
+ * An endpoint for the route table and the API reference. The compiler checks the dependencies of its access and its
+ * handler where the endpoint is mounted.
  */
 export interface Endpoint<Deps = never>
   extends Omit<
@@ -154,8 +152,8 @@ export interface Endpoint<Deps = never>
 }
 
 /**
- * One method and path: its input, its response and the handler between them. At run time, the schemas validate only the
- * input. At compile time, they also type the response. Order of checks: access, query and body, handler.
+ * One method and path: its input, its response and the handler between them. The schemas validate the input. They only
+ * type the response. The checks run in this order: access, query and body, handler.
  */
 export function endpoint<
   const Path extends string,
@@ -281,8 +279,8 @@ export function getRoute(path: string, ...get: RequestHandler[]): Route {
 }
 
 /**
- * Merges the routes of each path into one, in the order in which to mount them. Their methods must differ. Fixed paths
- * come first, because a parameter of another path would match them.
+ * Merges the routes of each path into one, and puts them into the order in which to mount them. Routes with the same
+ * path must have different methods. Fixed paths come first, because a path with a parameter could match them.
  */
 export function joinRoutes(routes: readonly Route[]): Route[] {
   const joined = [...Map.groupBy(routes, ({ path }) => path).values()].map((samePath) => ({
@@ -295,7 +293,7 @@ export function joinRoutes(routes: readonly Route[]): Route[] {
 
 /**
  * Mounts a route. Other methods get 405 with `Allow`. Requests are limited per address, unless the route limits its
- * callers. This check runs just before the last handler, because the earlier handlers choose the form of the refusal.
+ * callers. This limit runs just before the last handler, because the earlier handlers choose the form of the refusal.
  */
 export function mount(
   router: Router,

@@ -31,7 +31,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   const language = languageOf(response);
   const { errorPage, requestId } = response.locals;
   if (errorPage !== undefined) {
-    // Makes the browser repeat the request on its own.
+    // Makes the browser send the request again after three seconds.
     if (known.kind.looksAgain) response.setHeader("Refresh", "3");
     return sendPage(response, status, errorPage(known, status, requestId, language));
   }

@@ -19,8 +19,8 @@ declare global {
 }
 
 /**
- * Decides between page and JSON for later handlers and for their errors. A caller without a preference gets the form
- * that `usual` names.
+ * Decides whether later handlers, and the handler of their errors, send a page or JSON. A caller without a preference
+ * gets what `usual` names.
  */
 export function negotiate(renderError: RenderError, usual: "json" | "html"): RequestHandler {
   const kinds = usual === "json" ? ["json", "html"] : ["html", "json"];
@@ -37,8 +37,8 @@ export function wantsPage(response: Response): boolean {
 }
 
 /**
- * Sends a page and forbids caching. A chain page changes when events are added, and an error page is for one request
- * only.
+ * Sends a page and forbids caching, because a chain page changes when events are added, and an error page is for one
+ * request only.
  */
 export function sendPage(response: Response, status: number, page: Page): void {
   response.status(status).setHeader("Cache-Control", "no-store");

@@ -32,8 +32,7 @@ export function respondJson(handler: (request: Request, response: Response) => P
 }
 
 /**
- * Sends JSON that must not be cached, because it may contain codes. Unlike Express's `json`, writes head and body
- * together.
+ * Sends JSON, and forbids caching, because it may contain codes. Unlike Express's `json`, writes head and body at once.
  */
 export function sendJson(response: Response, status: number, body: unknown): void {
   const text = `${JSON.stringify(body)}\n`;

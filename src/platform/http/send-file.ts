@@ -9,12 +9,12 @@ import { CallerLeft } from "../batching/fair-slots.ts";
 import { watchForEnd } from "../watch-for-end.ts";
 import { signalOf } from "./middleware/caller-signal.ts";
 
-/** A file made from rows while the rows are read. */
+/** A file that is made from rows while they are read. */
 export interface RowFile {
   /** Additional headers. They replace those of CSV. */
   headers: Record<string, string>;
   /**
-   * The parts of the file. Reading begins only after the limits have admitted the file. An error before the last part
+   * The parts of the file. They are read only after the limits have admitted the file. An error before the last part
    * becomes the response.
    */
   parts: AsyncIterable<string>;
@@ -47,12 +47,12 @@ export const FILE_LIMITS = {
   /** Maximum size of all files together, on the disk of the temporary folder. Bytes. */
   totalMax: 2 * 2 ** 30,
   /**
-   * Maximum time to make a file. 100 000 redemptions take 0.7 seconds of the process. On a machine with ten times as
-   * much work as cores, they took up to 7 seconds, so a million may be too many there. By default, nginx and other
-   * proxies wait 60 seconds for the first byte. Milliseconds.
+   * Maximum time to make a file. 100 000 redemptions take 0.7 seconds of a process, and took up to 7 seconds on a
+   * machine with ten times as much work as cores, where a million may be too many. By default, nginx and other proxies
+   * wait 60 seconds for the first byte. Milliseconds.
    */
   makeMs: 50_000,
-  /** Additional time to read a file, on top of the time at the minimum rate. Milliseconds. */
+  /** Time for reading a file, in addition to the time that reading takes at the minimum rate. Milliseconds. */
   readMs: 60_000,
   /** Minimum rate at which a client must read a file. Bytes per second. */
   readRateMin: 32 * 1024,
@@ -66,9 +66,9 @@ const PIECE = 64 * 1024;
 
 /**
  * Sends a file to the request's reader. The whole file is on disk before the response begins, so `Content-Length` gives
- * its size. A reader can then detect a truncated file, with any proxy and also in HTTP/1.0. When the reader's sign-in
- * ends, the response is cut off within a second. The response to a slow reader is cut off too. A HEAD request gets the
- * headers that are known without the file.
+ * its size. So a reader can detect a truncated file behind any proxy, and in HTTP/1.0 too. The response is cut off
+ * within a second when the reader's sign-in ends, and also if the reader is too slow. A HEAD request gets the headers
+ * that are known without the file.
  * @throws AppError `overloaded`, `invalid_request` for too large a file, `unknown_key`; CallerLeft; an error from
  * `parts`.
  */
@@ -115,7 +115,7 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
       const sentence: Sentence = (t) => t("inDetail.fileTooSlow", { seconds: limits.makeMs / 1_000 });
       throw new AppError("overloaded", sentence, { retryAfterSeconds: RETRY_SLOW_SECONDS });
     } finally {
-      // The place is freed only after the last part has been read.
+      // Frees the place only after the last part was read.
       void making
         .catch(() => undefined)
         .then(() => place.leave())
@@ -175,19 +175,17 @@ async function fill(place: Place, parts: AsyncIterable<string>, stop: AbortSigna
 const signInEnded = () => new AppError("unknown_key", (t) => t("inDetail.keyEnded.nothingDone"));
 
 /**
- * Sends a file piece by piece, as fast as the client reads it. If the transfer breaks off, the request log has the
- * reason.
+ * Sends a file piece by piece, as fast as the client reads it. If sending fails, the request's log line has the reason.
  */
 async function send(response: Response, file: FileHandle, ended: AbortSignal, slow: AbortSignal): Promise<void> {
   const breakOff = (cause: unknown) => {
-    // Set before the connection is broken, because the request is logged at that moment.
+    // Sets the failure first, because the request is logged when the connection breaks.
     response.locals.failure = cause;
     response.destroy();
   };
   ended.addEventListener("abort", () => breakOff(signInEnded()), { once: true });
   const pieces = file.createReadStream({ start: 0, highWaterMark: PIECE, autoClose: false });
-  // If the reader disconnects or is too slow, the stream also ends with an error. These errors need no cause in the
-  // log.
+  // If the reader has disconnected or is too slow, the stream also ends with an error, which needs no cause in the log.
   pieces.once("error", (cause) => (slow.aborted || response.destroyed ? undefined : breakOff(cause)));
   await pipeline(pieces, response, { signal: slow }).catch(() => response.destroy());
 }

@@ -17,8 +17,8 @@ export const CONNECTION_LIMITS = {
   /** Maximum time for a whole request to arrive. Bodies have at most 16 KiB, or 8 MiB with a file. */
   requestMs: 15_000,
   /**
-   * Maximum time without a byte while a request is in progress. Longer than the largest REDEEM_WAIT_MS (60 s) plus two
-   * reads of 12 s.
+   * Maximum time without a byte while a request is in progress. It is longer than the largest REDEEM_WAIT_MS (60 s) and
+   * two reads of 12 s.
    */
   stalledMs: 95_000,
   /** Interval between checks for late headers and requests. */
@@ -33,14 +33,17 @@ export const CONNECTION_LIMITS = {
    * connections would be retried only after a second.
    */
   backlog: 4_096,
-  // Node handles every request in a chunk of data. A chunk may contain a thousand requests. Node also keeps responses
-  // that the client does not read.
+  // Node handles all requests in a chunk of data at once, perhaps a thousand, and keeps responses that the client does
+  // not read.
   /**
-   * Maximum number of concurrent requests on one connection. The connection is closed if it has more. Few clients send
-   * a request before the last response.
+   * Maximum number of concurrent requests on one connection. If it has more, it is closed. Few clients send a request
+   * before they have the previous response.
    */
   pipelinedMax: 32,
-  /** How long an idle connection stays open after the server begins to close, because a request may be on its way. */
+  /**
+   * How long an idle connection stays open after the server has begun to close, because a request may be on its way.
+   * Milliseconds.
+   */
   closingIdleMs: 2_000,
 };
 
@@ -59,8 +62,8 @@ const LOG_FULL_EVERY_MS = 30_000;
 export interface HttpServer extends Closable {
   port: number;
   /**
-   * Accepts the waiting connections, then stops listening. Each connection may finish one last request. Resolves when
-   * all connections are closed.
+   * Accepts the connections that wait, then stops listening. On each connection, one last request may be answered.
+   * Resolves when all connections are closed.
    */
   close(): Promise<void>;
 }
@@ -123,7 +126,7 @@ export async function listen(
     keepAliveTimeout: keepAliveMs,
     ...(headersMax !== undefined && { maxHeaderSize: headersMax }),
     connectionsCheckingInterval: limits.checkEveryMs,
-    // The application itself checks for Host, because Node's own response would have no body.
+    // The application checks for Host itself, because Node's own response would have no body.
     requireHostHeader: false,
   });
   server.timeout = limits.stalledMs;
@@ -133,7 +136,7 @@ export async function listen(
   server.on("connection", (socket: Socket) => open.add(socket));
   const serve: RequestListener = (request, response) => {
     const { socket } = request;
-    // An earlier request of the same chunk exceeded the limit, and the connection was closed.
+    // Skips the request: an earlier one of the same chunk exceeded the limit, so the connection was closed.
     if (socket.destroyed) return;
     if ((open.inProgressOn.get(socket) ?? 0) >= limits.pipelinedMax) {
       log.info({ pipelinedMax: limits.pipelinedMax }, "a connection with too many concurrent requests was closed");
@@ -144,7 +147,7 @@ export async function listen(
     app(request, response);
   };
   server.on("request", serve);
-  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
+  // Serves such requests as usual: an expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on("checkExpectation", serve);
   server.on("clientError", (error, socket) => refuseMalformedRequest(log, onRefusal, error, socket));
   await new Promise<void>((resolve, reject) => {
@@ -168,16 +171,17 @@ function logFull({ connectionsMax }: ConnectionLimits, log: Logger): () => void 
 
 async function closeServer(server: Server, open: OpenConnections, limits: ConnectionLimits): Promise<void> {
   open.closing = true;
-  // Without this header, clients would reuse these connections, and the server would never close.
+  // This header tells clients not to reuse their connections. Without it, the server would never close.
   for (const response of open.inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
   const closingSince = performance.now();
   const endIdle = () => open.endIdle(closingSince, limits.closingIdleMs);
-  // Repeated, because a connection whose response began without that header becomes idle later. In a delayed process,
-  // timers run before pending requests are read. `setImmediate` runs after they are read.
+  // Repeats this, because a connection whose response began without the header becomes idle later. In a delayed
+  // process, timers run before pending requests are read, so `setImmediate` waits until they are read.
   const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
   await untilNoConnectionWaits(() => open.accepted);
   await new Promise<void>((resolve, reject) => {
-    // The HTTP server's own close() would end idle connections at once and reset requests that are on their way.
+    // Uses the close() of the TCP server, because that of the HTTP server would end idle connections at once and reset
+    // requests that are on their way.
     TcpServer.prototype.close.call(server, (error) => {
       clearInterval(timer);
       if (error) reject(error);
@@ -187,8 +191,8 @@ async function closeServer(server: Server, open: OpenConnections, limits: Connec
 }
 
 /**
- * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. Otherwise the kernel would reset
- * waiting connections. One connection is accepted per turn.
+ * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. Without this, the kernel would reset
+ * connections that wait. One connection is accepted per turn of the event loop.
  */
 async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   const giveUpAt = performance.now() + ACCEPT_MS;
@@ -234,7 +238,7 @@ function refuseMalformedRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  // If another response has already begun, this response would become part of it.
+  // Sends nothing if another response has already begun, because this one would become a part of it.
   const responding = (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent;
   if (error.code === "ECONNRESET" || !socket.writable || responding) return void socket.destroy();
   const refusal = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;
@@ -251,8 +255,8 @@ function refuseMalformedRequest(
     "Connection: close",
   ];
   socket.end([...head, "", body].join("\r\n"));
-  // Closing at once would lose the response if the client is still sending. The timeout closes connections that the
-  // client does not close itself.
+  // Closes the connection only after some time. If the client is still sending, closing at once would lose the
+  // response.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
   log.info({ requestId, status, errorCode: refusal.code }, "request");
   onRefusal(refusal.code);

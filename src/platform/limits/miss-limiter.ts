@@ -6,7 +6,7 @@ interface Tally {
   endsAt: number;
   /** Known misses, counted over all processes. */
   misses: number;
-  /** The number of misses, up to the latest miss whose count is still in progress. */
+  /** Resolves with the number of misses after the latest miss that is still being counted. Null if none is. */
   counting: Promise<number> | null;
 }
 
@@ -14,12 +14,12 @@ interface Tally {
 type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Allows each caller `limit` misses per window, counted over all processes. When a process knows that a caller has
- * reached the limit, it returns no results to the caller until the window ends.
+ * Allows each caller `limit` misses per window, counted over all processes. A process that knows that a caller has
+ * reached the limit returns no results to it until the window ends.
  *
- * Look-ups run concurrently. Each miss is counted before its result is returned, and a hit waits for the counts of the
- * misses that finished before it. So a burst cannot exceed the limit. A process learns that the limit is reached only
- * by counting a miss itself. Until then it returns hits.
+ * Look-ups run concurrently. A miss is counted before its result is returned, and a hit waits until the misses that
+ * finished before it are counted. So a burst cannot exceed the limit. A process learns that the limit is reached when
+ * it counts a miss itself. Until then it returns hits.
  */
 export class MissLimiter {
   readonly #limit: number;
@@ -59,13 +59,13 @@ export class MissLimiter {
   #countMiss(id: string): Promise<number> {
     const tally = this.#tallies.get(id) ?? { endsAt: 0, misses: 0, counting: null };
     this.#tallies.set(id, tally);
-    // Redis answers in the order of the calls.
+    // Redis answers calls in their order, so the counts arrive in order too.
     const counting = this.#counter.penalty(id).then(({ consumedPoints, msBeforeNext }) => {
       const now = performance.now();
       const before = tally.endsAt > now ? tally.misses : 0;
       if (before === 0) tally.endsAt = now + msBeforeNext;
-      // The count can be lower than before, for example after Redis has lost its data. The number of known misses must
-      // never fall.
+      // Redis may count fewer misses than before, for example after it has lost its data. The number of known misses
+      // must not fall.
       tally.misses = Math.max(consumedPoints, before + 1);
       if (tally.counting === counting) tally.counting = null;
       return tally.misses;

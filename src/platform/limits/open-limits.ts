@@ -9,7 +9,7 @@ const USER_DIVISOR = 10;
 export interface Limits {
   /** A key's reads, and its calls to manage webhooks. */
   read: RateLimiter | null;
-  /** A key's calls of reserve, redeem and release. Separate, so that reads cannot use up this limit. */
+  /** A key's calls of reserve, redeem and release. This limit is separate, so that reads cannot use it up. */
   move: RateLimiter | null;
   /** A user's reads of the marketplace. */
   browse: RateLimiter | null;
@@ -18,8 +18,8 @@ export interface Limits {
   /** An address's requests to routes that need no key or token. */
   address: RateLimiter | null;
   /**
-   * An address's requests without valid credentials to routes that need a key or token. Separate, so that anonymous
-   * visitors do not use it up.
+   * An address's requests without valid credentials to routes that need a key or token. This limit is separate, so that
+   * anonymous visitors cannot use it up.
    */
   refused: RateLimiter | null;
   /** A key's look-ups of codes that do not exist. */

@@ -4,13 +4,13 @@ import type { RedisClient } from "../redis/connections.ts";
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
 /**
- * A process takes calls of a caller from Redis in chunks of a twentieth of the limit. One round trip per call would
- * cost more CPU than all other work for a look-up's limits and authentication.
+ * A process takes a caller's calls from Redis in chunks of a twentieth of the limit. One round trip per call would cost
+ * more CPU time than everything else that a look-up needs for limits and authentication.
  */
 const CHUNKS = 20;
 /**
- * Maximum number of callers whose windows are kept in this process. How much each caller has used is counted in Redis,
- * or in the limiter in memory.
+ * Maximum number of callers whose windows this process keeps. The calls of each caller are counted in Redis or, without
+ * Redis, in memory.
  */
 const CALLERS_MAX = 10_000;
 
@@ -19,7 +19,7 @@ export type Counter = Pick<RateLimiterRedis, "penalty">;
 
 /** Opens the counts under the keys `limit:<name>:<id>`. The window of an id begins with its first points. */
 export function openCounter(redis: RedisClient, name: string, windowSeconds: number): Counter {
-  // The limiters themselves compare the total with their limits. So `penalty`, which only counts, is enough.
+  // Uses `penalty`, which only counts, because the limiters themselves compare the count with their limits.
   const options = { keyPrefix: `limit:${name}`, points: Number.MAX_SAFE_INTEGER, duration: windowSeconds };
   const insuranceLimiter = new RateLimiterMemory(options);
   return new RateLimiterRedis({ ...options, storeClient: redis, rejectIfRedisNotReady: true, insuranceLimiter });
@@ -28,7 +28,7 @@ export function openCounter(redis: RedisClient, name: string, windowSeconds: num
 /** Whether a call is allowed, and how many calls the caller has left. */
 export interface Allowance {
   allowed: boolean;
-  /** The number of calls that all processes together still allow in this window, as far as this process knows. */
+  /** The number of further calls that all processes together allow in this window, as far as this process knows. */
   remaining: number;
   /** Time to the window's end, in milliseconds. */
   resetMs: number;
@@ -39,17 +39,20 @@ interface Window {
   /** The window's end on the monotonic clock. Milliseconds. */
   endsAt: number;
   /**
-   * The number of calls that this process may allow without asking Redis. A window begins with some tokens, which the
-   * first fetch then adds to the count.
+   * The number of calls that this process may allow without asking Redis. A window begins with some tokens, and the
+   * first fetch adds them to the count in Redis.
    */
   tokens: number;
-  /** Tokens left in the count at the last read. Never rises within a window, even if the count restarts from zero. */
+  /**
+   * Tokens that were left at the last read of the count. It never rises within a window, even if the count restarts
+   * from zero.
+   */
   left: number;
   /** Tokens used but not yet counted in Redis. */
   debt: number;
   /**
-   * Whether `endsAt` was read from the counter, which all processes share. Until the first fetch, it is this process's
-   * guess.
+   * Whether `endsAt` is that of the count in Redis, which all processes share. Before the first fetch, it is an
+   * estimate of this process.
    */
   isShared: boolean;
   /** The number of calls that wait for tokens. */
@@ -58,11 +61,11 @@ interface Window {
 }
 
 /**
- * Allows each caller `limit` calls a second, counted over all processes. A window begins with a caller's first call.
- * The window begins with a chunk of tokens that is counted later, and further tokens are fetched before they run out.
- * So a call rarely waits for Redis, and an occasional caller needs no round trip. N processes together allow `limit`
- * calls, plus or minus N times a thirteenth of it, because each process leaves at most one and a half chunks unused and
- * allows at most one chunk too many.
+ * Allows each caller `limit` calls a second, counted over all processes. A window begins with a caller's first call. It
+ * begins with a chunk of tokens, which are counted in Redis later, and a process fetches further tokens before they run
+ * out. So a call rarely waits for Redis, and an occasional caller needs no round trip. N processes together allow
+ * `limit` calls, plus or minus N times a thirteenth of it: each process leaves at most one and a half chunks unused,
+ * and allows at most one chunk too many.
  */
 export class RateLimiter {
   /** The limit's name in responses. */
@@ -107,7 +110,7 @@ export class RateLimiter {
     const known = this.#windows.get(id);
     if (known !== undefined && known.endsAt > now) return known;
     if (this.#windows.size >= CALLERS_MAX) this.#windows.clear();
-    // Limits lower than the number of chunks are exact.
+    // A limit lower than the number of chunks has chunks of 0 tokens, so it is exact.
     const tokens = Math.floor(this.limit / CHUNKS);
     const endsAt = now + WINDOW_MS;
     const left = this.limit - tokens;

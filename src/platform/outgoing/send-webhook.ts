@@ -70,7 +70,7 @@ export function openWebhookSender(options: SenderOptions) {
   const connect = buildConnector({
     allowH2: false,
     timeout: options.connectMaxMs ?? CONNECT_MAX_MS,
-    // Called once per connection, which then uses one of the returned addresses.
+    // Called once per connection. The connection then uses one of the returned addresses.
     lookup: lookupOf(resolve, mayConnectTo),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ADDRESS_MAX_MS,
@@ -80,7 +80,7 @@ export function openWebhookSender(options: SenderOptions) {
     maxHeaderSize: HEADERS_MAX,
     keepAliveTimeout: KEPT_MS,
     keepAliveMaxTimeout: KEPT_MS,
-    // No separate limit for headers: one limit covers the whole attempt.
+    // There is no separate limit for headers, because one limit covers the whole attempt.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (to, callback) =>
@@ -100,9 +100,7 @@ export function openWebhookSender(options: SenderOptions) {
     closing: closing.signal,
     /** Aborts when running attempts must end. */
     closed: AbortSignal.any([closed.signal, ...(endRuns === undefined ? [] : [endRuns])]),
-    /**
-     * Begins no further attempt. Resolves when the running attempts have ended. They are aborted after a short while.
-     */
+    /** Begins no further attempt. Aborts running attempts after a short while. Resolves when all have ended. */
     async close() {
       closing.abort();
       const timer = setTimeout(() => {
@@ -117,14 +115,14 @@ export function openWebhookSender(options: SenderOptions) {
 export type WebhookSender = ReturnType<typeof openWebhookSender>;
 
 /**
- * Destroys a connection that receives too much for one request. The parser does not limit interim responses and chunk
- * extensions.
+ * Destroys a connection that receives too much data for one request. The HTTP parser limits neither interim responses
+ * nor chunk extensions.
  */
 function boundReceived(socket: Socket): Socket {
   const { read, write } = socket;
   let received = 0;
   return Object.assign(socket, {
-    // The HTTP client writes only when it begins a request.
+    // A write means that a new request begins, so the count starts again.
     write(...args: Parameters<typeof write>) {
       received = 0;
       return write.apply(socket, args);
@@ -178,7 +176,8 @@ function lookupOf(
 }
 
 /**
- * Puts the first address of each family first, then the second of each. A host may be able to reach only one family.
+ * Orders addresses: the first of each family, then the second of each, and so on. A host may be able to reach only one
+ * family.
  */
 function alternate(addresses: readonly string[]): { address: string; family: number }[] {
   const families = Map.groupBy(addresses, isIP);
@@ -187,7 +186,7 @@ function alternate(addresses: readonly string[]): { address: string; family: num
     .toSorted((a, b) => a.rank - b.rank);
 }
 
-/** A request got no complete response, or was not sent. {@link sendWebhook} catches this error. */
+/** A request was not sent, or got no complete response. {@link sendWebhook} catches this error. */
 class SendFailure extends Error {
   readonly failure: NoResponse;
 
@@ -209,8 +208,8 @@ export async function sendWebhook(
   const { allowPrivate, mayConnectTo, agent, attemptMaxMs, closing, closed } = webhookSender;
   if (closing.aborted) return null;
   const to = URL.parse(url);
-  // `allowPrivate` may have changed since the endpoint was created. If the host is an IP address, it is checked here,
-  // because it is not resolved.
+  // Checks the URL again, because `allowPrivate` may have changed since the endpoint was created. An IP address is
+  // checked here, because it is not resolved.
   const isRefused = to === null || findUrlProblem(url, allowPrivate) !== null;
   if (isRefused || (isIP(hostOf(to)) !== 0 && !mayConnectTo(hostOf(to)))) return noResponse("refused_address");
   const limit = AbortSignal.timeout(attemptMaxMs);
@@ -253,8 +252,8 @@ function resultOf(status: number, headers: Headers): WebhookResult {
 }
 
 /**
- * The wait that `Retry-After` requests, given in seconds, or as a date after the date of the response (RFC 9110,
- * section 10.2.3). Null if there is no valid one.
+ * The wait that `Retry-After` asks for: a number of seconds, or a date, compared with the date of the response (RFC
+ * 9110, section 10.2.3). Null without a valid one.
  */
 function parseRetryAfter({ "retry-after": after, date }: Headers): number | null {
   const text = String(after);

@@ -13,7 +13,7 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }
 
-// The addresses of a host name are not checked here but when a request is sent.
+// The addresses of a host name are checked when a request is sent, not here.
 /** The problems that a partner's URL may have. The API has a sentence for each. */
 type UrlProblem = "noUrl" | "notHttps" | "urlWithUser" | "urlWithFragment" | "urlPort" | "urlHost";
 

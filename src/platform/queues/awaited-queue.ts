@@ -11,21 +11,22 @@ import { listShards, shardOf } from "./shards.ts";
 
 /** What a caller learns about its job. */
 export type WaitResult<Reply> =
-  /** `queuedMs`: how long the job waited for a worker. `workedMs`: how long the worker took. */
+  /** `queuedMs`: how long the job waited for a worker. `workedMs`: how long the worker took to run it. */
   | { kind: "reply"; reply: Reply; queuedMs: number; workedMs: number }
-  /** The job may have run, may be running or may still run. Only the database shows whether it ran. */
+  /** The job may have run, may be running or may run later. Only the database shows whether it did. */
   | { kind: "unknown"; cause: unknown };
 
 /** Maximum number of callers that wait in one process. Further callers are refused at once. */
 const CALLERS_MAX = 2_000;
 /**
- * Maximum number of a process's jobs that are in the queue at once. One owner may have half of them. A shard runs its
- * jobs in order, so another owner's job waits for that half: a quarter of a second for each API process.
+ * Maximum number of a process's jobs that are in the queue at once. Each owner may have at most half of them. A shard
+ * runs its jobs in order, so the jobs of other owners may wait for that half: a quarter of a second for each API
+ * process.
  */
 const JOBS_MAX = 500;
-/** How often the number of waiting jobs is measured while callers arrive. Milliseconds. */
+/** How often the number of waiting jobs is measured, as long as callers arrive. Milliseconds. */
 const DEPTH_EVERY_MS = 250;
-/** How long a measured number of waiting jobs is used. Milliseconds. */
+/** How long a measured number of waiting jobs is considered valid. Milliseconds. */
 const DEPTH_KNOWN_MS = 1_000;
 /** Pause between attempts to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
@@ -52,18 +53,18 @@ const CLOSING = new Error("the process is closing");
 
 interface Waiter<Reply> {
   shard: OpenShard;
-  /** The origin of the job. Replies from another deployment or database are ignored. */
+  /** The server that this process used when it added the job. A reply from another one is ignored. */
   origin: string;
   /** The time on the monotonic clock when the wait began. Milliseconds. */
   since: number;
   /** Whether Redis has acknowledged the job. */
   isAdded: boolean;
-  /** Whether the last check found no such job, although the job had been added. */
+  /** Whether the last check did not find the job, although it was added. */
   isMissing: boolean;
   settle: (result: WaitResult<Reply>) => void;
 }
 
-/** A shard of the queue, and the number of jobs that waited in it at the last measurement. Times are monotonic. */
+/** A shard of the queue, and how many jobs waited in it at the last measurement. Times are on the monotonic clock. */
 interface OpenShard {
   queue: Queue;
   depth: number;
@@ -115,8 +116,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Whether one more caller may wait, in this process and in the job's shard of the queue. Does not wait for a round
-   * trip, but may start one that measures the shard.
+   * Whether one more caller may wait, in this process and in the job's shard. Answers at once. It may start a
+   * measurement of the shard for later calls.
    */
   askForPlace(data: Data): boolean {
     const shard = this.#shardOf(data);
@@ -130,7 +131,7 @@ export class AwaitedQueue<Data, Reply> {
     return isKnown && shard.depth >= waitingMaxOfShard(this.#definition, this.#resources.shards);
   }
 
-  /** If the queue's settings name no field for the owner, all jobs have the same owner. */
+  /** The owner of a job. If the queue's settings name no field for it, all jobs have the same owner. */
   #ownerOf(data: Data): string {
     const { ownedBy } = this.#definition;
     return ownedBy === undefined ? "" : String((data as Record<string, unknown>)[ownedBy]);
@@ -143,12 +144,12 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Adds a job and waits for its reply, for at most `waitMs` or until the process closes. Never rejects. Adds no job
-   * while the owner has its maximum number of jobs in the queue.
+   * Adds a job and waits for its reply, for at most `waitMs` or until the process closes. Never rejects. While the
+   * owner has its maximum number of jobs in the queue, waits before it adds the job.
    *
    * With `withdrawOnTimeout`, removes the job if no worker has started it when the wait ends, or if Redis does not
-   * acknowledge it. This does not prove that the job never ran: if Redis lost its last second of data, it may not know
-   * that the job was started. With `removeOnFail`, a failed job is not kept.
+   * acknowledge it. A removed job may still have run: if Redis lost its last second of data, it does not know that the
+   * job was started. With `removeOnFail`, a failed job is not kept.
    */
   async addAndWait(
     jobId: string,
@@ -199,7 +200,7 @@ export class AwaitedQueue<Data, Reply> {
       };
       this.#waiters.set(jobId, waiter);
       const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
-      // Only the reply is awaited, because it may arrive before Redis has acknowledged the job.
+      // Awaits only the reply, because it may arrive before Redis has acknowledged the job.
       const added = shard.queue.add(
         this.#definition.name,
         { ...data, ...envelope },
@@ -227,7 +228,8 @@ export class AwaitedQueue<Data, Reply> {
 
   #read({ outcome, queuedMs, workedMs }: JobEnd, origin: string): WaitResult<Reply> {
     if ("failure" in outcome) return unknown(outcome.failure);
-    // The process's database may have changed in the meantime, for example to a promoted standby.
+    // Compares with the current server too, because the process may use another one by now, for example a promoted
+    // standby.
     const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
     if (replyOrigin !== origin || replyOrigin !== this.#resources.deployment.serverId) {
       this.#resources.onForeignReply();
@@ -239,8 +241,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Ends a wait, after one more read of the input. In a process that was frozen, timers fire before it reads the
-   * replies that have arrived.
+   * Ends a wait after one more read of the input. After a freeze of the process, timers run before the replies that
+   * have arrived are read.
    */
   async #giveUp(jobId: string, waiter: Waiter<Reply>, cause: unknown): Promise<void> {
     await untilInputIsRead();
@@ -249,13 +251,13 @@ export class AwaitedQueue<Data, Reply> {
     if (!this.#definition.withdrawOnTimeout) return;
     const { redis, log } = this.#resources;
     const keys = ["wait", jobId].map((key) => waiter.shard.queue.toKey(key));
-    // If the job is not removed, it may still run.
+    // Ignores a failure: the job may then still run.
     redis
       .eval(WITHDRAW, keys.length, ...keys, jobId)
       .catch((error) => log.debug({ err: error, jobId }, "a job could not be withdrawn"));
   }
 
-  /** Reads the results of jobs whose callers have waited long, from the queue itself. */
+  /** For callers that have waited for long, reads from the queue itself whether their jobs have ended. */
   #recheckLate(): void {
     for (const [{ queue }, jobIds] of this.#listLate(RECHECK_MS)) void this.#recheck(queue, jobIds);
   }
@@ -273,13 +275,13 @@ export class AwaitedQueue<Data, Reply> {
     return late;
   }
 
-  /** All the jobs are in one shard, because a pipeline is sent to one node. */
+  /** Reads the results of jobs. They must be in one shard, because a pipeline is sent to one node. */
   async #recheck(queue: Queue, late: readonly string[]): Promise<void> {
     const reads = this.#resources.redis.pipeline();
     for (const jobId of late)
       reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
     const added = new Set(late.filter((jobId) => this.#waiters.get(jobId)?.isAdded));
-    // If Redis does not answer, the next attempt follows soon.
+    // Ignores an error of Redis, because the next check follows soon.
     const found = (await reads.exec().catch(() => null)) ?? [];
     for (const [index, jobId] of late.entries()) {
       const [error, values] = found[index] ?? [];
@@ -299,8 +301,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Gives up a job that two consecutive checks did not find. If Redis lost the job while a worker had it, the worker
-   * may reply between the checks.
+   * Records whether a check has found a job, and gives up a job that two consecutive checks did not find. If Redis lost
+   * the job while a worker was running it, the worker may reply between the two checks.
    */
   #noteFound(jobId: string, isFound: boolean): void {
     const waiter = this.#waiters.get(jobId);
@@ -310,13 +312,13 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Restores the marker that wakes idle workers, because a worker that was killed may have taken it. Does nothing if no
-   * caller waits.
+   * Restores the marker in Redis that wakes idle workers. A worker that was killed may have taken it without running a
+   * job. Does nothing if no caller waits.
    */
   #wakeWorkers(): void {
     for (const { queue } of this.#listLate(WAKE_MS).keys()) {
       const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
-      // If Redis does not answer, the next attempt follows soon.
+      // Ignores an error of Redis, because the next attempt follows soon.
       this.#resources.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
     }
   }
@@ -325,7 +327,7 @@ export class AwaitedQueue<Data, Reply> {
     const now = performance.now();
     if (now < shard.depthDueAt) return;
     shard.depthDueAt = now + DEPTH_EVERY_MS;
-    // If the depth cannot be read, adding the job will fail as well.
+    // Ignores an error: adding the job will fail as well.
     const depth = await this.#resources.redis.llen(shard.queue.toKey("wait")).catch(() => null);
     if (depth !== null) Object.assign(shard, { depth, depthReadAt: performance.now() });
   }
@@ -341,7 +343,7 @@ export class AwaitedQueue<Data, Reply> {
         if (this.#closed) await this.close();
         return;
       } catch (error) {
-        // BullMQ never repeats a failed initialisation.
+        // Closes the queues and opens new ones, because BullMQ does not repeat a failed initialisation.
         log.warn({ err: error, queue: this.#definition.name }, "the queue cannot be opened yet");
         await Promise.allSettled(queues.map((queue) => queue.close()));
         await sleep(OPEN_AGAIN_MS);

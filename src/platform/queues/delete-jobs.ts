@@ -5,8 +5,8 @@ import { listShards } from "./shards.ts";
 const SCAN_COUNT = 1_000;
 
 /**
- * Deletes all jobs of the queues divided into `count` shards. No process may use these queues. Returns the number of
- * deleted keys.
+ * Deletes all jobs of the queues, as they are divided into `count` shards. No process may use these shards. Returns the
+ * number of deleted keys.
  */
 export async function deleteJobs(
   redis: RedisClient,
@@ -23,7 +23,7 @@ export async function deleteJobs(
     let cursor = "0";
     do {
       const [next, keys] = await master.scan(cursor, "MATCH", `{pva:${deploymentId}*`, "COUNT", SCAN_COUNT);
-      // One key per command, because a cluster's node refuses a command with keys of several slots.
+      // Deletes one key per command, because a node of a cluster refuses a command with keys of several slots.
       const queueKeys = keys.filter((key) => queueKey.test(key));
       await Promise.all(queueKeys.map((key) => master.unlink(key)));
       dropped += queueKeys.length;

@@ -10,7 +10,7 @@ import { listShardsOf, type Shard } from "./shards.ts";
 const PORTION = 1_000;
 
 /**
- * Finished jobs of all queues and shards. BullMQ removes old jobs only when another job of the same queue ends, so the
+ * Finished jobs of all queues and shards. BullMQ removes old jobs only when another job of the queue ends, so a queue's
  * last jobs would stay.
  */
 export class FinishedJobs {
@@ -35,8 +35,8 @@ export class FinishedJobs {
   }
 
   /**
-   * Removes the jobs that have been kept for their queue's retention time, and returns their number. If a shard does
-   * not answer, it continues with the others.
+   * Removes the jobs that have been kept for their queue's retention time, and returns their number. Skips shards that
+   * do not answer.
    */
   async removeOld(untilMs: number): Promise<number> {
     const { queues, queueShards } = this.#config;
@@ -58,7 +58,7 @@ export class FinishedJobs {
     { name, shard, state, keptMs }: { name: string; shard: Shard; state: "completed" | "failed"; keptMs: number },
     untilMs: number,
   ): Promise<number> {
-    // BullMQ's script would write an event even if there is no job.
+    // Counts first, because BullMQ's script would write an event even if there is no job.
     const finished = await this.#redis.zcard(`${shard.prefix}:${name}:${state}`);
     let count = 0;
     for (
@@ -74,7 +74,7 @@ export class FinishedJobs {
     const key = `${prefix}:${name}`;
     let queue = this.#queues.get(key);
     if (queue === undefined) {
-      // Only producers write a queue's settings.
+      // Leaves the queue's settings in Redis alone, because only producers write them.
       queue = new Queue(name, { prefix, connection: this.#redis, skipMetasUpdate: true });
       logErrors(queue, this.#log.child({ queue: name }), "an error of a queue");
       this.#queues.set(key, queue);

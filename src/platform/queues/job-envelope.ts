@@ -3,8 +3,8 @@ import { z } from "zod";
 /** Fields of every job besides its data. */
 export const jobEnvelope = z.object({
   /**
-   * The server of the process that added the job (`DeploymentIdentity.serverId`). Workers of another deployment or
-   * database refuse the job.
+   * The server of the process that added the job (`DeploymentIdentity.serverId`). Workers that use another deployment
+   * or database refuse the job.
    */
   origin: z.string(),
   /** The Redis channel on which a caller waits for the reply. */
@@ -26,7 +26,7 @@ export const jobEnd = z.object({
 export type JobEnd = z.output<typeof jobEnd>;
 
 /**
- * Why a worker refuses a job whose data it cannot read. Another release may have added the job. Release 0.1.0 uses the
- * same words.
+ * Why a worker refuses a job with data that it cannot read. Another release may have added the job. Release 0.1.0 uses
+ * the same words.
  */
 export const UNREADABLE_JOB = "the job's data is not what this queue carries";

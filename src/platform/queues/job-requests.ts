@@ -22,8 +22,8 @@ export class JobRequests<Data> {
   }
 
   /**
-   * Requests a job for each id for which its shard has room. Rejects when Redis is unreachable. Some of the jobs may
-   * have been added then.
+   * Requests a job for each id, as far as the ids' shards have room. Rejects when Redis is unreachable. Some of the
+   * jobs may have been added even then.
    * @returns the number of ids for which there was room.
    */
   async add(ids: readonly string[]): Promise<number> {

@@ -17,7 +17,7 @@ export interface QueueBacklog {
   active: number;
   /** Failed jobs, kept for operators for at most a day. */
   failed: number;
-  /** Measured by the clocks of two hosts: the host that added the job, and this host. 0 if no job waits. */
+  /** Measured by the clocks of two hosts: the one that added the job, and this one. 0 if no job waits. */
   oldestWaitingMs: number;
   /** While true, workers take no jobs of the shard. */
   paused: boolean;
@@ -32,7 +32,7 @@ export interface ShardBacklog {
 
 /** Maximum wait for a shard. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
-/** Maximum wait for a shard's answer to a probe. It ends before the whole probe does. Milliseconds. */
+/** Maximum wait for a shard's answer to a probe. It is shorter than the limit of the whole probe. Milliseconds. */
 const PROBE_MAX_MS = 1_000;
 /** Number of shards that are asked in one turn of the event loop. Their commands take about 3 ms. */
 const PIECE = 16;
@@ -48,8 +48,8 @@ async function onEach<T>(shards: readonly Shard[], work: (shard: Shard) => Promi
 }
 
 /**
- * Counts the jobs of every queue, in two round trips per shard. `queueShards` has two entries while the number of
- * shards changes. Never rejects.
+ * Counts the jobs of every queue, in two round trips per shard. `queueShards` has two numbers while the number of
+ * shards is being changed. Never rejects.
  */
 export function measureQueues(
   redis: RedisClient,
@@ -63,13 +63,13 @@ export function measureQueues(
   }));
 }
 
-/** A shard whose server accepts no jobs, and the reason: the server's own message, or null if it does not answer. */
+/** A shard whose server accepts no jobs. `refusal` is the server's own message, or null if it does not answer. */
 export interface RefusingShard {
   shard: Shard;
   refusal: string | null;
 }
 
-/** Returns the shards whose servers refuse the writes of reservations and jobs. Never rejects. */
+/** Returns the shards whose servers refuse writes as they are made for reservations and jobs. Never rejects. */
 export async function probeShards(redis: RedisClient, shards: readonly Shard[]): Promise<RefusingShard[]> {
   const probed = await onEach(shards, async (shard) => {
     const answer = pTimeout(probeWrites(redis, shard.prefix), { milliseconds: PROBE_MAX_MS });
@@ -91,7 +91,7 @@ async function measureShard(
   { prefix, index, name: shard }: Shard,
 ): Promise<QueueBacklog[]> {
   const names = queues.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);
-  // All keys of a shard are on one node, so a pipeline can read them.
+  // Reads all keys of a shard in one pipeline, because they are on one node.
   const counts = redis.pipeline();
   for (const name of names) {
     const key = `${prefix}:${name}`;

@@ -8,7 +8,7 @@ import type { Shard } from "./shards.ts";
 
 /** Maximum number of entries in BullMQ's event stream, which only dashboards read. */
 const EVENTS_MAX = 1_000;
-/** Maximum number of bytes that the fields of `jobEnvelope` add to a job's data. */
+/** Maximum number of bytes by which the fields of `jobEnvelope` make a job's data longer. */
 const ENVELOPE_MAX_BYTES = 512;
 
 /** The resources of a process that add jobs to a queue. The process closes them. */
@@ -23,7 +23,7 @@ export interface QueueResources {
 
 /**
  * Opens a shard of a queue for adding jobs. The connection must be ready, because BullMQ writes a setting at once and
- * ignores a failure.
+ * would ignore a failure.
  */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
@@ -37,8 +37,8 @@ export function openQueue(
     connection: redis,
     streams: { events: { maxLen: EVENTS_MAX } },
     defaultJobOptions: {
-      // No retries by BullMQ: callers retry a redemption, and the sweeper requests a seal again. The database makes
-      // both safe.
+      // BullMQ does not retry. Callers retry a redemption and the sweeper requests a seal again, which the database
+      // makes safe.
       attempts: 1,
       removeOnComplete: keep,
       removeOnFail: keepFailed,

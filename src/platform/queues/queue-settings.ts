@@ -2,7 +2,7 @@ import type { z } from "zod";
 
 type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
 
-/** The limits of a queue. The feature that uses the queue adds the schemas of its jobs, with {@link defineQueue}. */
+/** The limits of a queue. {@link defineQueue} adds the schemas of its jobs. */
 export interface QueueSettings {
   name: string;
   /** Maximum size of a job's data. Bytes. */
@@ -10,11 +10,11 @@ export interface QueueSettings {
   /** The field of a job that selects its shard. Without such a field, all jobs are in the first shard. */
   shardBy?: string;
   /**
-   * The field that names a job's owner. Within a process, owners share the permitted numbers of waiting callers and
-   * jobs.
+   * The field of a job that names its owner. The owners in a process share the numbers of callers and jobs that may
+   * wait.
    */
   ownedBy?: string;
-  /** The variable that the queue's workers need. A deployment without a value for it has no workers for the queue. */
+  /** The variable without which the queue has no workers. */
   needs?: string;
   /** What happens while the queue is paused, as a sentence. */
   whilePaused: string;
@@ -22,15 +22,12 @@ export interface QueueSettings {
   waitingMax: number;
   /** Whether a caller that stops waiting removes its job if no worker has started it. */
   withdrawOnTimeout: boolean;
-  /**
-   * How long (seconds), and how many, finished jobs are kept. They are for operators, and for callers whose reply was
-   * lost.
-   */
+  /** For how long (seconds) and how many finished jobs are kept, for operators and for callers whose reply was lost. */
   keep: { age: number; count?: number };
   keepFailed: { age: number; count: number };
   /**
-   * Set if jobs may identify a person. About a second after such a job has ended, it keeps only the data that operators
-   * see.
+   * Set if jobs may identify a person. About a second after such a job has ended, it loses all data except what
+   * operators see.
    */
   isPersonal?: true;
   /**
@@ -42,7 +39,10 @@ export interface QueueSettings {
   about?: { field: string; collection: string; label: string };
 }
 
-/** Minimum of a shard's share of `waitingMax`. Many shards have many workers, and a burst must fit into a shard. */
+/**
+ * Minimum of a shard's share of `waitingMax`. With many shards there are many workers, but a burst of calls must still
+ * fit into one shard.
+ */
 const SHARD_WAITING_MIN = 500;
 
 /** Maximum number of jobs that wait for a worker in one shard of a queue. Further jobs are refused at once. */
@@ -52,7 +52,7 @@ export function waitingMaxOfShard({ waitingMax }: Pick<QueueSettings, "waitingMa
 
 /** A queue, its limits and the schemas of its jobs. */
 export interface QueueDefinition<Data = unknown, Reply = unknown> extends QueueSettings {
-  /** Validates a job's data, because an older release or the dashboard may have added the job. */
+  /** Validates a job's data. The job may come from an older release or from the dashboard. */
   data: z.ZodType<Data>;
   reply: z.ZodType<Reply>;
 }

@@ -28,7 +28,10 @@ export interface QueueView {
   settings: QueueSettings;
 }
 
-/** The dashboard's queues. They use a separate connection, so they never delay the API. Opening them writes nothing. */
+/**
+ * The queues as the dashboard reads them. They use a connection of their own, so that they never delay the API. Opening
+ * them writes nothing.
+ */
 export class QueueViews {
   readonly #servers: Servers;
   readonly #deployment: DeploymentIdentity;
@@ -92,7 +95,7 @@ export class QueueViews {
   }
 
   #openView(name: string, prefix: string, redis: RedisClient): Queue {
-    // The dashboard must not overwrite the queue's settings in Redis. Only producers write them.
+    // Leaves the queue's settings in Redis alone, because only producers write them.
     const queue = new Queue(name, { prefix, connection: redis, skipMetasUpdate: true });
     logErrors(queue, this.#log.child({ queue: name }), "an error of a queue");
     return queue;

@@ -4,7 +4,7 @@ import { measureQueues } from "./measure-queues.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
 
-/** A division of the queues into a number of shards, and the processes that use this division. */
+/** A division of the queues into a number of shards, and which processes use it. */
 export interface Division {
   /** The number of shards. */
   shards: number;
@@ -12,7 +12,7 @@ export interface Division {
   apis: number;
   /** The number of jobs that wait or run in it. Null if a server did not respond. */
   jobs: number | null;
-  /** Whether a worker serves any of its shards. */
+  /** Whether any worker serves any of its shards. */
   served: boolean;
   /** Queues and shards that no worker serves, such as `redeem 2/6`. Excludes queues that may have no worker. */
   unserved: string[];
@@ -25,7 +25,7 @@ export function nameApiConnection(shards: number): string {
 
 /** The API processes and workers that have connections to a master. */
 interface Connected {
-  /** Number of API processes' connections, by their number of shards. */
+  /** Number of API processes' connections, by the number of shards of the process. */
   apis: Map<number, number>;
   /** The names of the connections on which workers wait, without their suffixes: see {@link workerName}. */
   workers: Set<string>;
@@ -34,8 +34,8 @@ interface Connected {
 }
 
 /**
- * Finds every number of shards that a deployment's processes use or have used. It reads the names of their connections
- * and BullMQ's keys. API processes of another deployment on the same Redis are counted too.
+ * Finds every number of shards that a deployment's processes use or have used, from the names of their connections and
+ * from BullMQ's keys. Counts API processes of another deployment on the same Redis too.
  * @throws Error when Redis does not respond.
  */
 export async function readDivisions(
@@ -48,7 +48,7 @@ export async function readDivisions(
   const used = await Promise.all(
     counts.map(async (count) => {
       if (connected.some((master) => master.counts.has(count))) return true;
-      // BullMQ writes `meta` when a queue is first opened.
+      // The key `meta` shows that a queue was opened with this number of shards, because BullMQ writes it then.
       return (await redis.exists(`${findShard(deploymentId, 0, count).prefix}:redeem:meta`)) === 1;
     }),
   );
@@ -123,7 +123,7 @@ async function readDivision(
     .reduce((sum, { waiting, active }) => sum + waiting + active, 0);
   return {
     shards: count,
-    // Each process has a connection to every master, so the maximum over the masters is taken, not the sum.
+    // Takes the maximum over the masters instead of the sum, because each process has a connection to every master.
     apis: Math.max(0, ...connected.map(({ apis }) => apis.get(count) ?? 0)),
     jobs: backlog.includes(null) ? null : jobs,
     served: shards.some(({ served }) => served),

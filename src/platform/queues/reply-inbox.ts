@@ -10,7 +10,7 @@ const jobEnds = z.array(jobEnd);
 
 /**
  * Receives a process's replies on its own connection. Replies that are published while the connection is down are lost.
- * The channel is sharded: in a Redis Cluster, only the node with the channel's slot carries its messages.
+ * The channel is sharded: in a Redis Cluster, its messages pass only through the node with its slot.
  */
 export class ReplyInbox {
   /** The channel for replies to this process. Every job for which the process waits names this channel. */

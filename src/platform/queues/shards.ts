@@ -4,7 +4,7 @@ import { crc16, SLOTS } from "../redis/slots.ts";
 /** Maximum number of shards per queue. */
 export const SHARDS_MAX = 256;
 
-/** One of the parts into which a queue is divided. */
+/** One of the parts into which the queues are divided. */
 export interface Shard {
   /** The shard's number, from 0. */
   index: number;
@@ -17,9 +17,9 @@ export interface Shard {
 }
 
 /**
- * Lists a deployment's shards. All slots are divided into `count` equal ranges, and the slot of each shard is near the
- * middle of its range. So if `count` is a multiple of the number of masters, and masters have equal numbers of slots,
- * they have equal numbers of shards.
+ * Lists a deployment's shards. The slots of a Redis Cluster are divided into `count` equal ranges, and each shard's
+ * slot is near the middle of its range. So all masters have equally many shards if they have equally many slots, and if
+ * `count` is a multiple of their number.
  */
 export function listShards(deploymentId: string, count: number): Shard[] {
   return Array.from({ length: count }, (_, index) => findShard(deploymentId, index, count));
@@ -37,8 +37,8 @@ export function listShardsOf(
 }
 
 /**
- * Lists the shards of a queue that a worker process serves. For each number in `queueShards`, these are the shards
- * whose index is in `workerShards`, or all if it is null.
+ * Lists the shards of a queue that a worker process serves, for each number in `queueShards`: those with an index in
+ * `workerShards`, or all if it is null.
  */
 export function listServedShards(
   definition: { shardBy?: string },
@@ -68,13 +68,13 @@ const tags = new Map<string, string>();
 const TAGS_MAX = 2_048;
 
 /**
- * Returns the first numbered tag whose slot is in the middle half of the shard's range. This is true of about one tag
- * in `2 × count`.
+ * Returns the first numbered tag whose slot is in the middle half of the shard's range. About one tag in `2 × count`
+ * is.
  */
 function findTag(prefix: string, index: number, count: number): string {
   const known = tags.get(prefix);
   if (known !== undefined) return known;
-  // All tags begin with the same text, so only the number must be added to its checksum.
+  // Computes the checksum of the text before the number only once, because all tags begin with it.
   const crc = crc16(`${prefix}:`);
   let number = 0;
   const position = () => ((crc16(String(number), crc) % SLOTS) * count) / SLOTS - index;

@@ -14,19 +14,19 @@ import { listServedShards, type Shard } from "./shards.ts";
 
 /** A running worker. `close` stops fetching jobs and waits for running jobs. */
 export interface RunningWorker extends Closable {
-  /** Whether the worker's jobs succeed. Absent if the worker cannot tell. */
+  /** Whether the worker's jobs succeed. Absent if it cannot be known. */
   isReady?(): boolean;
 }
 
 export interface WorkerOptions {
   redisUrl: string;
-  /** The numbers of shards whose queues the worker serves. Several during a change of the number of shards. */
+  /** The numbers of shards that the queues may have. During a change of the number there are two. */
   queueShards: readonly number[];
   /** The indexes of the shards to serve. Null means all. */
   workerShards: readonly number[] | null;
   /** Its `ready()` must have resolved. */
   deployment: DeploymentIdentity;
-  /** Opens a connection to Postgres. It shows whether the server has restarted, which changes the origin. */
+  /** Opens a connection to Postgres, to find out whether the server has restarted, which changes the origin of jobs. */
   reconnect: () => Promise<unknown>;
   /** Maximum number of running jobs. */
   concurrency: number;
@@ -40,29 +40,29 @@ export interface WorkerOptions {
 }
 
 /**
- * Maximum wait for the Redis node that carries a channel. Without a limit, the loss of one node would stop the jobs of
- * all nodes. Milliseconds.
+ * Maximum wait for the Redis node of a channel. Without it, the loss of one node would stop jobs of all nodes.
+ * Milliseconds.
  */
 const SEND_MAX_MS = 250;
 
 /**
- * How often a job runs again after its worker has ended or was frozen. A job can lose two workers when many processes
- * end. Its deadline, or the rows that it changes, then limit its effect. This limit ends a job that crashes every
- * worker.
+ * How often a job runs again after its worker was lost or frozen. If many processes end, a job can lose two workers.
+ * Running it again is harmless, because of its deadline or the rows that it changes. The limit ends a job that crashes
+ * every worker.
  */
 const STALLED_MAX = 3;
 
 /**
- * Maximum number of fetchers of a queue in a process. If a queue has more shards than this, each shard has one fetcher.
- * A fetcher takes one job per round trip.
+ * Maximum number of fetchers of a queue in a process. A queue with more shards has one fetcher per shard. A fetcher
+ * takes one job per round trip.
  */
 const FETCHERS_MAX = 8;
 
 /**
  * Starts working on a queue, with at most `concurrency` running jobs. `process` gets each job's id, its validated data
- * and its trace context, and returns the job's reply. If it throws, the job fails. The worker sends the reply to the
- * caller before BullMQ records it, so recording does not delay the caller. A job may be delivered twice, even while it
- * still runs in another worker.
+ * and its trace context, and returns the job's reply. If it throws, the job fails. The worker sends the reply before
+ * BullMQ records it, so that the caller need not wait for that. A job may be delivered twice, even while it still runs
+ * in another worker.
  */
 export function startWorker<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
@@ -74,7 +74,7 @@ export function startWorker<Data, Reply extends object>(
   const forgetter = definition.isPersonal ? new JobForgetter(definition.shown.data, redis, log) : null;
   const work = workOn(definition, options, new ReplyOutbox(redis, log), process);
   const shards = listServedShards(definition, options.deployment.id, options);
-  // The fetchers of several shards together may fetch more jobs than may run.
+  // Limits the running jobs, because the fetchers of several shards together may fetch more jobs than may run.
   const limit = pLimit(options.concurrency);
   const limited = shards.length > 1 ? (job: Job) => limit(work, job) : work;
   const fetchersPerShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
@@ -92,7 +92,7 @@ export function startWorker<Data, Reply extends object>(
   };
 }
 
-/** Runs the jobs of a queue. Refuses jobs of another deployment, and sends each outcome to the caller. */
+/** Runs the jobs of a queue. Refuses jobs of other deployments, and sends the result of each job to its caller. */
 function workOn<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
   options: WorkerOptions,
@@ -162,8 +162,8 @@ function startFetcher<Reply>(
     connection: redis,
     name: hostname(),
     concurrency,
-    // BullMQ renews the lock of a running job. The lock is long, so that a paused process does not count as lost.
-    // Another worker takes over the jobs of a lost worker within 20 s.
+    // BullMQ renews the lock of a running job. The lock lasts long, so that a short pause of the process does not lose
+    // it. Another worker takes over the jobs of a lost worker within 20 s.
     lockDuration: 15_000,
     stalledInterval: 5_000,
     maxStalledCount: STALLED_MAX,
@@ -173,7 +173,7 @@ function startFetcher<Reply>(
   logErrors(worker, log, "an error of a worker");
   worker.on("failed", (job, error) => {
     log.error({ err: error, jobId: job?.id }, "a job failed");
-    // BullMQ fails a job whose workers were lost without calling `work`.
+    // If a job's workers were lost too often, BullMQ fails the job without calling `work`.
     if (job !== undefined) forgetter?.add(job);
   });
   worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
@@ -182,7 +182,7 @@ function startFetcher<Reply>(
 
 /**
  * How many jobs of one shard may be fetched at once. With several shards, this is the shard's share of `concurrency`
- * plus a quarter of `concurrency`, because fetched jobs may have to wait.
+ * and a quarter of `concurrency` in addition, because some fetched jobs have to wait.
  */
 function jobsOfShard(concurrency: number, shards: number): number {
   if (shards <= 1) return concurrency;
@@ -201,15 +201,13 @@ interface Message {
 }
 
 /**
- * Sends results to the waiting processes. The results of one turn of the event loop, such as those of one batch, share
- * one message per process.
+ * Sends results to the processes that wait for them. The results of one turn of the event loop, such as those of one
+ * batch, share one message per process.
  */
 class ReplyOutbox {
   readonly #redis: RedisClient;
   readonly #log: Logger;
-  /**
-   * Messages that are not published yet, by channel. Further results of this turn of the event loop are added to them.
-   */
+  /** Messages that are not published yet, by channel. Results of the same turn of the event loop are added to them. */
   readonly #unsent = new Map<string, Message>();
 
   /** @param redis a connection that waits for Redis. The caller closes it. */
@@ -220,8 +218,8 @@ class ReplyOutbox {
 
   /**
    * Resolves when the message is published or its failure is logged, at the latest after {@link SEND_MAX_MS}. Await it
-   * before the next command on the connection, because Redis runs all commands that have arrived before it delivers a
-   * message.
+   * before the next command on the connection, because Redis delivers a message only after it has run all commands that
+   * have arrived.
    */
   send(channel: string, end: JobEnd): Promise<void> {
     const message = this.#unsent.get(channel);
@@ -236,8 +234,8 @@ class ReplyOutbox {
   }
 
   async #publish(channel: string, ends: JobEnd[]): Promise<void> {
-    // Continues after all pending promise callbacks, such as those of the batch, and before the event loop reads new
-    // input.
+    // Waits until all pending promise callbacks have run, such as those of the batch, but not until the event loop
+    // reads further input.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     this.#unsent.delete(channel);
     try {

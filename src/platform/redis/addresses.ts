@@ -24,12 +24,12 @@ export function withPassword(redisUrl: string, password: string | null): string 
   return redisUrl.replace(/(rediss?:\/\/)(?![^/?#]*@)/gi, (start) => `${start}:${encodeURIComponent(password)}@`);
 }
 
-/** Marks a single address whose server has said that it is a node of a Redis Cluster. */
+/** Added to a single address whose server has said that it is a node of a Redis Cluster. */
 const CLUSTER_MARK = "#cluster";
 
 /**
- * Whether the servers are nodes of a Redis Cluster. True for several addresses, or for one that {@link markAsCluster}
- * has marked.
+ * Whether the servers are nodes of a Redis Cluster: there are several addresses, or {@link markAsCluster} has marked
+ * the only one.
  */
 export function namesCluster(redisUrl: string): boolean {
   const [first, ...others] = parseRedisUrl(redisUrl);

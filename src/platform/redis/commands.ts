@@ -1,9 +1,9 @@
 import { type Redis, ReplyError } from "ioredis";
 
 /**
- * Every command that the service and BullMQ's scripts run, each with enough arguments: `k` is a key, `c` a channel.
- * Commands that are missing here are not checked at the start. CLIENT LIST is missing on purpose: only `voucherctl`
- * runs it, to show who uses the queues, and managed servers may refuse it.
+ * Every command that the service and BullMQ's scripts run, each with enough arguments: `k` is a key, `c` a channel. The
+ * check at the start covers only these. CLIENT LIST is left out on purpose: managed servers may refuse it, and only
+ * `voucherctl` runs it, to show who uses the queues.
  */
 const COMMANDS = `
 bzpopmin k 1|del k|eval return 0|evalsha x 0|exists k|get k|hdel k f|hexists k f|hget k f|hgetall k|hincrby k f 1
@@ -21,13 +21,13 @@ export const COMMAND_NAMES = [...split(COMMANDS).map(nameOf), "ssubscribe", "mul
 const CLUSTER_COMMANDS = "cluster SLOTS|cluster NODES|cluster INFO";
 
 const CHANNEL = "vouchers:replies:probe";
-/** One key of each form that the service uses. */
+/** One key of each form that the service uses, to check the user's rights on them. */
 const KEYS = ["{pva:probe}:probe", "pva:probe:memory", "lease:{probe}:probe", "limit:probe"];
 
 /**
- * The rules that a user lacks, in the form of `ACL SETUSER`: `+xadd`, `~*` or `&*`. Each command is only queued in a
- * transaction that is then discarded, so none of them runs. Afterwards the connection is subscribed to a channel and
- * can only be closed.
+ * The rules that a user lacks, in the form of `ACL SETUSER`: `+xadd`, `~*` or `&*`. Queues each command in a
+ * transaction and discards it, so none of them runs. Afterwards the connection is subscribed to a channel, so the
+ * caller can only close it.
  */
 export async function findMissingRights(redis: Redis, isCluster: boolean): Promise<string[]> {
   const missing = new Set<string>();
@@ -45,14 +45,14 @@ export async function findMissingRights(redis: Redis, isCluster: boolean): Promi
   const writes = KEYS.map((key) => ["hset", key, "f", "v"]);
   await Promise.all([...commands.map((command) => command.map(nameArgument)), ...writes].map(attempt));
   await redis.call("discard");
-  // Not in a transaction, because the client would not understand the reply.
+  // Runs this command outside a transaction, because the client would not understand the reply.
   await attempt(["ssubscribe", CHANNEL]);
   return [...missing].toSorted();
 }
 
 /**
- * The rule that is missing according to a refusal. Null when the server refuses the command for another reason, such as
- * a full memory.
+ * The rule that is missing according to a refusal. Null when the server refuses for another reason, such as a full
+ * memory.
  */
 function ruleAgainst(error: unknown, name: string): string | null {
   if (!(error instanceof Error && error instanceof ReplyError)) throw error;

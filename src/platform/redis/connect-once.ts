@@ -3,7 +3,7 @@ import { explainRefusal } from "../refused-connections.ts";
 
 /** A server of REDIS_URL answers but cannot be used as it is. The message is a sentence for an operator. */
 export class UnusableRedis extends Error {
-  /** Whether the server may become usable without a change of its settings. */
+  /** Whether the server may become usable without a change of settings. */
   readonly mayPass: boolean;
 
   constructor(message: string, { mayPass = false, ...options }: ErrorOptions & { mayPass?: boolean } = {}) {
@@ -32,13 +32,14 @@ export async function connectOnce<T>(
     connectTimeout: maxMs,
     commandTimeout: maxMs,
     retryStrategy: () => null,
-    // Sends only one command at first. A server of another kind answers it and closes the connection. Its answer must
-    // be read before another write fails.
+    // Sends only one command at first. A server of another kind answers it and closes the connection, and its answer
+    // must be read before a further write fails.
     disableClientInfo: true,
     maxRetriesPerRequest: 0,
     ...options,
   });
-  // The error of connect() says only that the connection is closed. A refused SELECT rejects nothing.
+  // Keeps the first error, because the error of connect() says only that the connection is closed. A refused SELECT
+  // does not even reject.
   let reason: Error | undefined;
   redis.on("error", (error) => {
     reason ??= error;
@@ -54,7 +55,7 @@ export async function connectOnce<T>(
   }
 }
 
-/** The reason why a connection failed. It is a sentence for operators if waiting does not help. */
+/** Why a connection failed: a sentence for operators if waiting does not help, otherwise the error itself. */
 function explain(url: URL, error: Error): Error {
   const address = addressOf(url);
   const unusable = (sentence: string) => new UnusableRedis(sentence, { cause: error });

@@ -8,20 +8,20 @@ import { logErrors } from "./log-errors.ts";
 /** A connection to one Redis server, or the connections to a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** Reconnects fast at first, and then every second without end. */
+/** Reconnects quickly at first and then every second, for ever. */
 const retryStrategy = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) + Math.random() * 100;
 
 const isReadOnly = (error: Error) => error.message.includes("READONLY");
 
-/** Also reconnects when the server has become a read-only replica. Then it sends the refused command again. */
+/** Reconnects too when the server has become a read-only replica, and then sends the refused command again. */
 const reconnecting = {
   connectTimeout: 2_000,
   reconnectOnError: (error: Error): 2 | false => (isReadOnly(error) ? 2 : false),
 } satisfies RedisOptions;
 
 /**
- * If commands wait and nothing arrives for this long, the connection is closed. Longer than BullMQ's longest blocking
- * command, which takes 10 s. Milliseconds.
+ * If commands wait and nothing arrives for this long, the connection is closed. This is longer than BullMQ's longest
+ * blocking command, of 10 s. Milliseconds.
  */
 const SILENT_MS = 12_000;
 /** Maximum wait for the response to a command of a fail-fast connection. Milliseconds. */
@@ -32,23 +32,23 @@ const PING_EVERY_MS = 2_000;
 const SUBSCRIBER_SILENT_MS = 3_000;
 
 /**
- * How many times a command is sent to a cluster again: 100 ms after a node was lost, or 200 ms after TRYAGAIN while a
- * slot moves.
+ * How often a command is sent to a cluster again: 100 ms after the loss of a node, or 200 ms after TRYAGAIN, which a
+ * node answers while a slot moves.
  */
 const REDIRECTIONS_FAIL_FAST = 8;
-/** Patient connections repeat a command until the cluster responds. */
+/** Patient connections send a command again until the cluster responds. */
 const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;
 
 /**
- * Time between routine reads of a cluster's slot map. The map is also read at once after the loss of a node or the move
- * of a slot. Milliseconds.
+ * Time between routine reads of a cluster's slot map. It is also read at once when a node is lost or a slot moves.
+ * Milliseconds.
  */
 const SLOTS_EVERY_MS = 30_000;
 
 /**
  * A connection for commands whose callers wait. A command fails at once while Redis is down, and after `commandMaxMs`
- * if Redis does not respond. After twice that time, the connection is closed. No command is kept to be sent later. If a
- * server is read-only, the command fails with the server's own message.
+ * if Redis does not respond. After twice that time, the connection is closed. It never keeps a command to send it
+ * later. If a server is read-only, the command fails with the server's own message.
  */
 export function openFailFast(redisUrl: string, name: string, log: Logger, commandMaxMs = FAIL_FAST_MS): RedisClient {
   return open(
@@ -72,9 +72,9 @@ export function openPatient(redisUrl: string, name: string, log: Logger): RedisC
 
 /**
  * A connection for subscriptions to sharded channels. The caller subscribes at each `ready` event, and closes the
- * connection. ioredis must not repeat subscriptions itself, because that ends in an unhandled rejection if the
- * connection is closed meanwhile. A connection to a server that has vanished is replaced within six seconds. In a
- * cluster, ioredis replaces it when the slot map shows another node.
+ * connection. ioredis must not repeat subscriptions itself, because that would cause an unhandled rejection if the
+ * connection is closed meanwhile. If the server vanishes, the connection is replaced within six seconds. In a cluster,
+ * ioredis also replaces it when the slot map shows another node.
  */
 export function openSubscriber(redisUrl: string, name: string, log: Logger): RedisClient {
   const cluster = { enableOfflineQueue: true, maxRedirections: REDIRECTIONS_PATIENT, shardedSubscribers: true };
@@ -107,15 +107,15 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
     urls.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 6379) })),
     {
       ...clusterOptions,
-      // The check asks one node of the cluster. If that node is down, ioredis never settles the connection, and
-      // BullMQ's worker would wait for ever.
+      // No check of readiness: it asks one node of the cluster. If that node is down, ioredis never settles the
+      // connection, and BullMQ's worker would wait for ever.
       enableReadyCheck: false,
-      // A script on several keys gets TRYAGAIN while its slot moves.
+      // While a slot moves, a script on several of its keys gets TRYAGAIN.
       retryDelayOnTryAgain: 200,
       clusterRetryStrategy: retryStrategy,
       slotsRefreshInterval: SLOTS_EVERY_MS,
-      // Names are resolved at each connection. ioredis would resolve all names first, and could not connect while one
-      // node's name has no address. In addition, a TLS certificate is for the name.
+      // Resolves names at each connection. ioredis would resolve all names first, and fail while the name of one node
+      // has no address. A TLS certificate is also for the name.
       dnsLookup: (address, callback) => callback(null, address),
       redisOptions: {
         ...redisOptions,

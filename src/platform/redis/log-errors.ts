@@ -5,8 +5,7 @@ import type { Logger } from "pino";
 const INTERVAL_MS = 30_000;
 
 /**
- * Logs an emitter's errors: the first at once, then at most one per interval, with the number of errors that were not
- * logged.
+ * Logs an emitter's errors: the first one at once, then at most one per interval, with the number of errors in between.
  */
 export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: string): void {
   let quietUntil = 0;

@@ -5,7 +5,7 @@ import type { RedisClient } from "./connections.ts";
 const PROBE = readFileSync(new URL("./probe-writes.lua", import.meta.url), "utf8");
 
 /**
- * Writes and removes the same kinds of keys as a reservation and a job, under a prefix. Returns null, or the server's
+ * Writes and removes keys of the same kinds as a reservation and a job, under a prefix. Returns null, or the server's
  * message if it refuses.
  * @throws Error when the server does not answer.
  */
@@ -15,7 +15,7 @@ export async function probeWrites(redis: Pick<RedisClient, "eval">, prefix: stri
     return null;
   } catch (error) {
     if (!(error instanceof Error && error instanceof ReplyError)) throw error;
-    // Redis adds the place in the script where it refused.
+    // Removes the place in the script, which Redis adds to the message.
     return asSentence(error.message.replace(/,? ?script: [0-9a-f]{40}.*$/s, ""));
   }
 }

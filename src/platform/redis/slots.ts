@@ -6,7 +6,7 @@ export function slotOf(tag: string): number {
   return crc16(Buffer.from(tag).toString("latin1")) % SLOTS;
 }
 
-/** For each value of the upper byte, what it adds to the checksum. */
+/** For each value of the upper byte, its contribution to the checksum. */
 const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8;
   for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021;

@@ -57,7 +57,7 @@ function withAddress(url: URL, address: string): URL {
 async function viewServer(url: URL, maxMs: number): Promise<Viewed> {
   const address = addressOf(url);
   try {
-    // A separate time limit, because a connection waits while Redis loads its files.
+    // Limits the time for the whole view, because a connection waits while Redis loads its files.
     const view = await pTimeout(
       connectOnce(url, maxMs, (redis) => readView(url, redis)),
       { milliseconds: maxMs, message: `no answer within ${maxMs / 1_000} seconds` },
@@ -78,10 +78,10 @@ async function readView(url: URL, redis: Redis): Promise<ServerView> {
   const isNode = read("cluster_enabled") === "1";
   const cluster = isNode ? readCluster(url, await redis.cluster("NODES").then(String, () => "")) : null;
   const own = cluster?.masters.find(({ isSelf }) => isSelf);
-  // In a cluster, only a master that has slots accepts writes.
+  // Probes writes only with a slot of the server: in a cluster, only a master that has slots accepts writes.
   const slots = cluster === null ? ([0, SLOTS - 1] as const) : own?.slots[0];
   const refusal = slots === undefined ? null : await probeWrites(redis, `{${tagIn(slots)}}`);
-  // Runs last, because it subscribes the connection.
+  // Comes last, because it subscribes the connection.
   const missingRights = await findMissingRights(redis, isNode);
   return { address: addressOf(url), user, read, missingRights, cluster, refusal };
 }
@@ -92,8 +92,8 @@ export function lacksRights(address: string, user: string, rules: readonly strin
 }
 
 /**
- * Reads CLUSTER NODES. The fields of a line are: id, address, flags, master, two times, epoch, link state, and from
- * index 8 on the slots of a master. The address is `host:port@bus,name`. A missing host means the host of the
+ * Reads CLUSTER NODES. The fields of a line are: id, address, flags, master, two times, epoch, link state and, from
+ * index 8 on, a master's slots. The address is `host:port@bus,name`. If the host is missing, it is that of the
  * responding server.
  */
 function readCluster(url: URL, nodes: string) {
@@ -112,8 +112,8 @@ function readCluster(url: URL, nodes: string) {
 }
 
 /**
- * Reads slots such as `0-5460` and `77`. Ignores slots in migration, which are in brackets, because their owner also
- * lists them without brackets.
+ * Reads slots such as `0-5460` and `77`. Ignores entries in brackets, which are slots in migration, because their owner
+ * lists these without brackets too.
  */
 function readSlots(ranges: readonly string[]): [from: number, to: number][] {
   return ranges

@@ -4,8 +4,8 @@ import { type RedisClient, untilReady } from "../redis/connections.ts";
 import { replaceText } from "../redis/replace-text.ts";
 
 /**
- * Maximum wait while a connection opens. Long, because the machine may be busy when the process starts. If Redis
- * refuses the connection, the wait ends at once. Milliseconds.
+ * Maximum wait while a connection opens. It is long, because the machine may be busy when the process starts. It ends
+ * at once if Redis refuses the connection. Milliseconds.
  */
 const READY_MAX_MS = 4_000;
 
@@ -23,7 +23,10 @@ const shape = z.object({
 /** The Redis key of the memory that a deployment's processes share. */
 export const memoryKey = (deploymentId: string) => `pva:${deploymentId}:memory`;
 
-/** Shares the processes' memory of the deployment's database. If Redis does not answer, reads and writes nothing. */
+/**
+ * Lets the processes share what they remember of the deployment's database. If Redis does not answer, reads and writes
+ * nothing.
+ */
 export function shareMemory(redis: RedisClient): SharedMemory {
   return {
     async read(deploymentId) {

@@ -14,8 +14,8 @@ interface Watched {
 }
 
 /**
- * Compares the servers of REDIS_URL with the code's requirements, on separate connections. It does so at the start, and
- * after each reconnection or refused probe, until every server answers and meets the requirements.
+ * Compares the servers of REDIS_URL with the code's requirements, on separate connections: at the start, and after each
+ * reconnection or refused probe, until every server answers and meets them.
  */
 export class RedisWatch {
   readonly #ctx: Watched;
@@ -23,12 +23,12 @@ export class RedisWatch {
   readonly #mustEnd = Promise.withResolvers<string>();
   /** Whether a server has answered. */
   #isKnown = false;
-  /** The problems that were reported. A problem that returns after it was gone is reported again. */
+  /** The problems that were reported. A problem that disappears and returns is reported again. */
   #reported = new Set<string>();
   #wake = new AbortController();
   /**
-   * Why no job can run, as a sentence that names the remedy, or null. Excludes servers that refuse writes for other
-   * reasons, because a probe detects these sooner.
+   * Why no job can run, as a sentence that names the remedy, or null. Other refusals of writes are not in it, because a
+   * probe detects them sooner.
    */
   problem: string | null = null;
 
@@ -38,8 +38,8 @@ export class RedisWatch {
   }
 
   /**
-   * Resolves with a sentence if the process must start again. This is the case if its servers did not answer at its
-   * start, and are then unusable or of another kind than it assumed.
+   * Resolves with a sentence if the process must start again: its servers did not answer when it started, and later
+   * proved to be unusable or of another kind than it had assumed.
    */
   get mustEnd(): Promise<string> {
     return this.#mustEnd.promise;
@@ -83,7 +83,8 @@ export class RedisWatch {
     this.#isKnown ||= check.answered;
     const hindrance = problems.find(({ code, effect }) => effect !== "risk" && code !== "redis_refuses");
     this.problem = hindrance?.message ?? null;
-    // Outside a cluster, risks are weak settings, which a development server may have.
+    // Does not tell of risks in development without a cluster: they are weak settings, which a development server may
+    // have.
     const isTold = ({ effect }: UnmetCheck) => effect !== "risk" || config.production || check.isCluster === true;
     const told = problems.filter(isTold);
     for (const { code, message, effect } of told) {

@@ -35,7 +35,7 @@ export function startOpenTelemetry(serviceName: string | undefined, log: Logger)
   const sdk = new NodeSDK({
     ...(serviceName !== undefined && { serviceName }),
     instrumentations: [],
-    // Metrics are scraped, and logs go to standard output. Without these empty lists, the SDK would send both.
+    // The empty lists turn off what the SDK would otherwise send. Metrics are scraped, and logs go to standard output.
     metricReaders: [],
     logRecordProcessors: [],
   });
@@ -94,7 +94,7 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
     },
 
     runBatch(name, items, run) {
-      // Spans that have ended or are not sampled can have neither links nor children.
+      // Skips spans that have ended or are not sampled, because they can have neither links nor children.
       const [first, ...others] = items.flatMap((item) => spans.get(item) ?? []).filter((span) => span.isRecording());
       if (first === undefined) return run();
       const parent = trace.setSpan(ROOT_CONTEXT, first);
@@ -127,7 +127,7 @@ function traceRequest(start: StartSpan, incoming: IncomingMessage, run: (traced:
     },
   };
   const inside = trace.setSpan(parent, span);
-  // Events of the request body are emitted outside the request's context, so the request is bound to its context.
+  // Binds the request to its context, because events of its body are emitted outside of it.
   context.bind(inside, incoming);
   context.with(inside, () => run(traced));
 }

@@ -21,8 +21,8 @@ export interface TracedRequest {
  */
 export interface Traces {
   /**
-   * Runs a request, and the listeners of its body, in a span of the caller's trace, if any. Passes null if traces are
-   * off.
+   * Runs a request, and the listeners of its body, in a span of the caller's trace, if there is one. Passes null if
+   * traces are off.
    */
   request(incoming: IncomingMessage, run: (request: TracedRequest | null) => void): void;
   /**
@@ -35,8 +35,8 @@ export interface Traces {
   /** Records the active span for an item that is submitted to a batch. Later calls for the same item have no effect. */
   recordSubmission(item: object): void;
   /**
-   * Runs a batch in a child span of the first item's recorded span. The spans of all other items are linked with it, in
-   * both directions.
+   * Runs a batch in a child span of the first item's recorded span. Links it with the spans of the other items, in both
+   * directions.
    */
   runBatch<T>(name: string, items: readonly object[], run: () => Promise<T>): Promise<T>;
   /** Sends the remaining spans, for at most three seconds. Never fails. */

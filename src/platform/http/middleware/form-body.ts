@@ -4,8 +4,8 @@ import express, { type RequestHandler } from "express";
 const FORM_MAX = "16kb";
 
 /**
- * Maximum size of the body of a form with files. Large enough for a photo from a phone, so that the answer can say that
- * the file is too large.
+ * Maximum size of the body of a form with files. It is large enough for a phone's photo, so that the response can say
+ * that the file is too large.
  */
 const FILES_MAX = "8mb";
 
@@ -21,7 +21,7 @@ export const readFormWithFiles: RequestHandler[] = [
   },
 ];
 
-/** The parts of a body by name. If a body cannot be read, there are no parts, so the form's fields are missing. */
+/** The parts of a body by name. None if the body cannot be read: the form's fields are then reported as missing. */
 async function readParts(body: Buffer, contentType = ""): Promise<Record<string, string | string[]>> {
   const form = await new Response(new Uint8Array(body), { headers: { "Content-Type": contentType } })
     .formData()

@@ -10,8 +10,8 @@ const BODY_MAX = 16_384;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Matches a charset other than UTF-8 in Content-Type. JSON has no charset parameter (RFC 8259, section 11). So the
- * parameter is used only to explain a refusal.
+ * Matches a charset other than UTF-8 in Content-Type. JSON has no charset parameter (RFC 8259, section 11), so the
+ * charset only explains a refusal.
  */
 const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8\s*(?:"|;|$))[^\s;"]/i;
 
@@ -26,22 +26,22 @@ function parseObject(bytes: Uint8Array, contentType = ""): Record<string, unknow
     if (OTHER_CHARSET.test(contentType)) throw new AppError("unsupported_encoding");
     throw new AppError("invalid_json");
   }
-  // `typeof` also returns "object" for an array.
+  // Excludes arrays, for which `typeof` returns "object" too.
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new AppError("invalid_json");
   return parsed as Record<string, unknown>;
 }
 
 /**
  * Reads a JSON object from the body. A missing body counts as an empty object, so that the error names the missing
- * field. Text with NUL or lone surrogates is refused: Postgres cannot store NUL, and canonical JSON has no lone
- * surrogates.
+ * field. Refuses text with NUL, which Postgres cannot store, and with lone surrogates, which canonical JSON cannot
+ * contain.
  */
 export const readJson = (bodyMax = BODY_MAX): RequestHandler[] => [
   (request: Request, response: Response, next: NextFunction) => {
     if (!request.complete) request.once("end", () => (response.locals.receivedAtMs = performance.now()));
     next();
   },
-  // Regardless of the media type in Content-Type.
+  // Reads the body whatever its Content-Type is.
   express.raw({ limit: bodyMax, type: () => true }),
   (request: Request, _response: Response, next: NextFunction) => {
     request.body = parseObject(request.body ?? NO_BYTES, request.get("content-type"));
@@ -52,14 +52,14 @@ export const readJson = (bodyMax = BODY_MAX): RequestHandler[] => [
 ];
 
 /**
- * A field name that an error may repeat. Longer names are not repeated, because a client may have sent a code, a ticket
- * or a key as a name.
+ * A field name that an error may repeat. A longer name is not repeated, because a client may have sent a code, a ticket
+ * or a key as the name.
  */
 const PLAIN_NAME = /^[A-Za-z_]{1,15}$/;
 
 /**
- * Finds a top-level field with text that cannot be stored. Returns the field's name, or words that stand for it. Null
- * if there is none. Not recursive, because the caller chooses how deeply the body is nested.
+ * Finds a top-level field with text that cannot be stored. Returns its name, or words in place of a name that must not
+ * be shown. Null if there is none. Uses no recursion, because the caller chooses how deeply the body is nested.
  */
 function findUnstorableText(body: Record<string, unknown>): string | Sentence | null {
   for (const [field, value] of Object.entries(body)) {

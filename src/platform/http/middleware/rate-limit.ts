@@ -45,8 +45,8 @@ export function limitAddress(deps: LimitingAddresses): RequestHandler {
 }
 
 /**
- * Counts one failed authentication of the caller's address. Called only after the credentials were found wrong. So
- * valid credentials of another person at the same address are never refused.
+ * Counts one failed authentication of the caller's address. Call it only after the credentials were found wrong, so
+ * that valid credentials from the same address are never refused.
  * @throws AppError `rate_limited`.
  */
 export function consumeRefusalLimit(deps: LimitingRefusals, request: Request, response: ServerResponse): Promise<void> {

@@ -14,15 +14,15 @@ declare global {
 }
 
 /**
- * The choices for the headers that were seen. Most readers share a few headers, and a choice takes 10 µs. At most
- * {@link CHOICES_MAX} entries.
+ * The languages that were chosen for headers seen before, at most {@link CHOICES_MAX}. Most readers send one of a few
+ * headers, and choosing takes 10 µs.
  */
 const choices = new Map<string, Pick<Express.Locals, "language" | "localeTag">>();
 const CHOICES_MAX = 500;
 
 /**
- * The language of this response: the language that the reader prefers among those of the service, or else English. Sets
- * the headers that name it. Call it only for a response with words for people.
+ * The language of this response: of the service's languages, the one that the reader prefers, or else English. Sets the
+ * response headers about it. Call it only for a response with words for people.
  */
 export function languageOf(response: Response): Language {
   const { locals } = response;
@@ -38,7 +38,7 @@ export function languageOf(response: Response): Language {
 function chooseLanguage({ req }: Response): Pick<Express.Locals, "language" | "localeTag"> {
   const accepted = req.headers["accept-language"];
   const [first] = LANGUAGES;
-  // Many programs send only an asterisk, which accepts every language.
+  // An asterisk, which many programs send alone, accepts every language.
   if (accepted === undefined || accepted === "*") return { language: first };
   const known = choices.get(accepted);
   if (known !== undefined) return known;

@@ -7,7 +7,7 @@ import { AppError } from "../../api/errors.ts";
 /** Matches `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`. The first or second group is the address. */
 const ADDRESS_AND_PORT = /^ *(?:(\d+(?:\.\d+){3}):\d+|\[([\da-f]*:[\da-f]*:[\da-f:.]*)\](?::\d+)?) *$/i;
 
-/** Removes the ports that some proxies add in X-Forwarded-For, because Express accepts no address with a port. */
+/** Removes the ports that some proxies add in X-Forwarded-For. Express does not accept an address with a port. */
 export const dropForwardedPorts: RequestHandler = ({ headers }, _response, next) => {
   const forwarded = headers["x-forwarded-for"];
   if (typeof forwarded === "string") headers["x-forwarded-for"] = withoutPorts(forwarded);
@@ -20,12 +20,15 @@ export function withoutPorts(forwarded: string): string {
   return entries.map((entry) => entry.replace(ADDRESS_AND_PORT, "$1$2")).join(",");
 }
 
-/** Stands for every missing or invalid address, such as a proxy's `unknown`, or the address of a closed connection. */
+/**
+ * Stands for every address that is missing or invalid, for example the `unknown` of a proxy, or that of a closed
+ * connection.
+ */
 const NO_ADDRESS = "none";
 
 /**
- * The network by which a caller is limited, in one spelling: an IPv4 address, even if it is mapped into IPv6, or an
- * IPv6 /64 network.
+ * The network whose limit a caller uses: an IPv4 address, even if it is mapped into IPv6, or an IPv6 /64 network. Each
+ * has only one spelling.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return NO_ADDRESS;
@@ -47,8 +50,8 @@ export const requireHost: RequestHandler = (request, _response, next) => {
 };
 
 /**
- * Maximum length of preferences that are compared with what the service offers: twice the length that browsers send.
- * Bytes. Comparing a list of thousands of entries takes milliseconds.
+ * Maximum length of headers with preferences, twice what browsers send. Comparing a list of thousands of entries with
+ * what the service offers would take milliseconds. Bytes.
  */
 const PREFERENCES_MAX = [
   ["accept", 500],
@@ -57,8 +60,7 @@ const PREFERENCES_MAX = [
 ] as const;
 
 /**
- * Spellings of preferences that some programs take from a locale, such as `de_DE.UTF-8`, or from the type of a
- * response.
+ * Corrects preferences that some programs take from a locale, such as `de_DE.UTF-8`, or from the type of a response.
  */
 const SPELLINGS = [
   ["accept-language", /\.[a-z][\w-]*|@\w+/gi, ""],
@@ -66,10 +68,10 @@ const SPELLINGS = [
   ["accept", /\s*;\s*charset=[^;,]*/gi, ""],
 ] as const;
 
-/** Removes preferences that are too long. Their sender is treated like a caller without preferences. */
+/** Removes preferences that are too long. The caller is then treated like one without preferences. */
 export const boundPreferences: RequestHandler = ({ headers }, _response, next) => {
   for (const [name, max] of PREFERENCES_MAX) {
-    // Node reads a header as Latin-1, so each character is one byte.
+    // The length counts bytes, because Node reads a header as Latin-1.
     if (String(headers[name] ?? "").length > max) delete headers[name];
   }
   for (const [name, spelling, meant] of SPELLINGS) {
