@@ -26,16 +26,16 @@ import type { WingFaults } from "./watch/facts.ts";
 export interface Wing<Core = never, Service = never, Own extends object = object> extends MetricsPart {
   variables?: WingVariables;
   queues?: readonly QueueSettings[];
-  /** The file with the database rights that only the wing's statements need. */
+  /** The file with the database rights that only statements of the wing need. */
   grants?: URL;
   api?: () => Promise<ApiPart<Core, Own>>;
   /** The workers of its queues. */
   workers?: Readonly<Record<string, () => Promise<{ prepare: PrepareWorker<Service> }>>>;
-  /** Opens its tasks in a pass of the sweeper. */
+  /** Opens the tasks that the wing adds to a pass of the sweeper. */
   sweeper?: () => Promise<(service: Service & { queueLinks: QueueResources }) => Tasks<unknown>>;
   /**
-   * Its acts. Their verbs, forms and endpoints are derived from them. A form or verb that the wing declares replaces
-   * the derived one.
+   * The wing's acts. Their verbs, forms and endpoints are derived from them, unless the wing declares its own form or
+   * verb.
    */
   acts?: () => Promise<readonly AnyAct[]>;
   commands?: () => Promise<CommandPart>;
@@ -50,7 +50,7 @@ export interface ApiPart<Core, Own extends object> {
   endpoints?: readonly Endpoint<Core & NoInfer<Own>>[];
   /** Routes that serve no JSON and need no page. */
   routes?: (deps: Core & NoInfer<Own>) => readonly Route[];
-  /** Its part of the API reference, in addition to its endpoints. */
+  /** What the wing adds to the API reference besides its endpoints. */
   described?: Partial<DescribedParts>;
   pages?: PagesPart<Core & NoInfer<Own>>;
   // biome-ignore lint/suspicious/noExplicitAny: only the wing knows what it measures.
@@ -66,22 +66,25 @@ interface PreparedWorker {
   start: () => RunningWorker;
 }
 
-/** Prepares a worker. Returns null in a process that lacks the queue's secret. */
+/** Prepares a worker. Returns null in a process without the queue's secret. */
 export type PrepareWorker<Service> = (service: Service) => PreparedWorker | null | Promise<PreparedWorker | null>;
 
-/** The parts that a wing adds to `npm start` on the embedded database. */
+/** What a wing adds to `npm start` on the embedded database. */
 export interface StartPart {
-  /** Makes its files in a directory if they do not exist. Returns the variables with their paths. */
+  /** Creates the wing's files in a directory if they are missing. Returns the variables with the files' paths. */
   use: (directory: string, baseUrl: string) => Promise<Record<string, string>>;
   begin: (admin: AdminContext, env: Record<string, string>) => Promise<void>;
 }
 
-/** What a wing adds to `npm run demo`. It needs the embedded database, because only that accepts the demo's users. */
+/**
+ * What a wing adds to `npm run demo`. It works only with the embedded database, because only there the tokens of the
+ * demo's users are accepted.
+ */
 export interface DemoPart {
-  /** The option of `npm run demo` that adds it. */
+  /** The option of `npm run demo` that adds this part. */
   option: string;
   about: string;
-  /** Adds to the demo, and returns commands to try. `mintToken` creates a token of a user. */
+  /** Adds this part to a demo, and returns commands to try. `mintToken` creates a token of a user. */
   show: (
     admin: AdminContext & { config: Pick<Config, "baseUrl"> },
     demo: { organizationId: string; brandId: string; productId: string; validUntil: Date },

@@ -18,7 +18,7 @@ try {
     await openTraces(config.traces, "worker", openLogger(config.logLevel, "worker")),
   );
   const workers = await prepareWorkers(service);
-  // Signals must be handled even while the process waits for the database.
+  // Signals are handled from here on, even while the process waits for the database.
   closeOnSignal(service.log, service, service.redisWatch.mustEnd);
   await workers.start();
   service.log.info({ queues: workers.queues }, "working");

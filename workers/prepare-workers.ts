@@ -6,7 +6,7 @@ import { closeAll } from "../src/platform/lifetime.ts";
 import type { RunningWorker } from "../src/platform/queues/worker.ts";
 import type { PrepareWorker } from "../src/wing.ts";
 
-/** Each queue's worker. Loaded only by processes that serve the queue. */
+/** Each queue's worker. A process loads only the workers of its queues. */
 const WORKERS: Partial<Record<string, () => Promise<{ prepare: PrepareWorker<WorkerService> }>>> = Object.assign(
   {
     redeem: () => import("./redeem.ts"),
@@ -18,8 +18,8 @@ const WORKERS: Partial<Record<string, () => Promise<{ prepare: PrepareWorker<Wor
 
 /**
  * Opens the workers of the queues in WORKER_QUEUES, and listens on METRICS_PORT. `start` waits for the database and
- * starts the workers. From then on, the process is ready while Redis accepts their jobs. When the service closes, the
- * workers close first.
+ * starts the workers. After that, the process reports that it is ready, as long as Redis accepts jobs. When the service
+ * closes, the workers close first.
  * @throws TlogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
  */
 export async function prepareWorkers(service: WorkerService) {

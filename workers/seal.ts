@@ -12,7 +12,7 @@ type Deps = WorkerDeps & Pick<Lifetime, "use"> & DepsOf<typeof openSealCommitter
  * - Trigger: one job per voucher with a Pending event, added by a claim, a purchase or the sweeper.
  * - Effect: all Pending events of the voucher are sealed, in order, in a transaction shared with the other jobs that
  *   are ready.
- * - Second delivery, or after a redemption that sealed the events: there is nothing to seal.
+ * - Second delivery: nothing is left to seal. The same is true after a redemption has sealed the events.
  * - After a crash: the events are still Pending. The sweeper adds another job, or the next redemption of the voucher
  *   seals them.
  */

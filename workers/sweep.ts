@@ -34,7 +34,7 @@ export function prepare(service: Deps) {
   return { ctx, start: () => start(ctx) };
 }
 
-/** Reports each task as 0 from the start: `rate` does not see the first increase of a counter that begins at 1. */
+/** Reports each task as 0 from the start. Without this, `rate` would not see the first increase, from nothing to 1. */
 function reportZeros(ctx: DepsOf<typeof sweep> & { metrics: WorkerMetrics | null }): void {
   for (const task of Object.keys(ctx.sweepTasks)) ctx.metrics?.sweepItems.with(task).inc(0);
   for (const task of nameSweepTasks(ctx)) ctx.metrics?.sweepFailures.with(task).inc(0);

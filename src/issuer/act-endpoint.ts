@@ -15,7 +15,7 @@ export const ISSUER_KEY = partnerKey("voucher.issue");
 /** The path parameter for the id of an entity. */
 export const idOf = (kind: EntityKind) => text(`The id of a ${kind} of your organization.`);
 
-/** Longest body of an act that takes a picture: what proxies pass on by default. Bytes. */
+/** Maximum size of the body of an act that takes a picture. By default, proxies pass on this much. Bytes. */
 const FILE_BODY_MAX = 1_048_576;
 
 /** The operation's id: `createProduct` for `product create`. */

@@ -14,22 +14,22 @@ import { type IssuerCall, type IssuerDeps, inIssuer, isEnd, KeyEnded, LOCK_WAIT_
 const PLACE_WAIT_MS = 2_000;
 
 /**
- * When this time has passed since its arrival, a call begins no further range of vouchers and waits for no further
- * lock. A range takes less than half a second, so the response comes within five seconds, even on a busy machine.
- * Milliseconds.
+ * When this time has passed since a call's arrival, the call begins no further range of vouchers and waits for no
+ * further lock. A range takes less than half a second, so the response comes within five seconds, even on a busy
+ * machine. Milliseconds.
  */
 const PORTION_MS = 2_500;
 
-/** What such an act has done to a voucher. */
+/** What the act has done to a voucher. */
 type Participle = "voided" | "extended" | "suspended" | "resumed";
 
-/** How the endpoint of an act that changes a batch in portions differs from other endpoints. */
+/** What distinguishes the endpoint of an act that changes a batch in portions from other endpoints. */
 interface BatchPortions<Done extends Participle> {
   operationId: keyof typeof ERRORS_OF;
   summary: string;
-  /** The meaning of the act for a voucher, as sentences. */
+  /** What the act means for a voucher, as sentences. */
   description: string;
-  /** The name of the field that has the number of changed vouchers. Also the act's participle in descriptions. */
+  /** The name of the field with the number of changed vouchers. Descriptions use it as the act's participle. */
   done: Done;
   /** Describes the vouchers to which the act does not apply, for example "that were redeemed". */
   alreadyFinal: string;
@@ -81,8 +81,8 @@ export function batchPortionsEndpoint<F extends Fields, Done extends Participle>
 }
 
 /**
- * Runs the act until the given time on the monotonic clock. Returns how many vouchers were changed, how many were final
- * before, and how many remain.
+ * Runs the act until the given time on the monotonic clock. Returns how many vouchers it has changed, to how many it no
+ * longer applied, and how many remain.
  */
 async function runPortion<F extends Fields, Done extends Participle>(
   ctx: IssuerCall,

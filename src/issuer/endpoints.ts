@@ -15,14 +15,12 @@ import { voidBatch } from "./routes/void-batch.ts";
 import { voidVoucher } from "./routes/void-voucher.ts";
 import { vouchers } from "./routes/vouchers.ts";
 
-/** Acts with their own route, because the body names a voucher, or because a batch is changed in portions. */
+/** Acts with routes of their own, because the body names a voucher, or because the batch is changed in portions. */
 const OWN_ROUTE = ["voucher", "batch"].flatMap((noun) =>
   ["extend", "suspend", "resume", "void"].map((verb) => `${noun} ${verb}`),
 );
 
-/**
- * The endpoints for an organization's own programs, including those for acts of wings. Most are derived from the acts.
- */
+/** The endpoints for an organization's own programs, including those of wings. Most are derived from acts. */
 export const issuerEndpoints = (ofWings: readonly AnyAct[]) => [
   brands,
   products,

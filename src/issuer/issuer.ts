@@ -12,7 +12,9 @@ import type { Config } from "../platform/config.ts";
 import { pathId } from "../platform/http/endpoint.ts";
 import { watchForEnd } from "../platform/watch-for-end.ts";
 
-/** Connections with the rights of voucherctl, a limit on their users, and a signal that ends long acts. */
+/**
+ * Connections with the rights of voucherctl, the limit on the calls that use them, and a signal that ends long acts.
+ */
 interface Issuer {
   pool: pg.Pool;
   calls: Bulkhead<"organization">;
@@ -30,19 +32,22 @@ export interface IssuerDeps extends Addressed {
   randomBytes: RandomBytes;
 }
 
-/** The context of a key's call. The call may use one of the issuer's connections at a time. */
+/** The context of a call with a key. The call may use one of the issuer's connections at a time. */
 export interface IssuerCall extends AuditContext, Addressed {
   /** @throws AppError `not_found`, both for an entity of another organization and for an unknown entity. */
   requireOwn(kind: EntityKind, id: string): Promise<Lineage>;
-  /** Runs a long act. It must often call `assertGoing`, which throws {@link KeyEnded} or `unavailable`. */
+  /**
+   * Runs a long act. The act must call `assertGoing` often, which throws {@link KeyEnded} if the key has ended, and
+   * `unavailable` if the process stops.
+   */
   whileKeyWorks<T>(run: (assertGoing: () => void) => Promise<T>): Promise<T>;
 }
 
-/** The same error for an unknown entity and for an entity of another organization. */
+/** The same error for unknown entities and for those of other organizations. */
 export const notOwn = (): AppError => new AppError("not_found", (t) => t("inDetail.notOwn"));
 
 /**
- * Maximum wait of a change of vouchers for a lock. Partners' calls hold these locks for a few milliseconds.
+ * Maximum wait for a lock when vouchers are changed. Partners' calls hold these locks for a few milliseconds.
  * Milliseconds.
  */
 export const LOCK_WAIT_MS = 2_000;
@@ -61,11 +66,11 @@ class Stopping extends AppError {
   }
 }
 
-/** Whether the error ended an act from outside, at a point where the act may end. */
+/** Whether an act was ended from outside, at a point where it may end: the key has ended or the process stops. */
 export const isEnd = (error: unknown): boolean => error instanceof KeyEnded || error instanceof Stopping;
 
 /**
- * Runs a call of a key when a connection is free for it.
+ * Runs a call as soon as one of the issuer's connections is free for it.
  * @param command its name in the audit trail. `args` must contain no secret and no voucher code.
  * @param wait limits the wait for the connection.
  * @throws AppError `overloaded`; CallerLeft.
@@ -99,7 +104,10 @@ export function inIssuer<T>(
   return calls(caller, run, wait);
 }
 
-/** After each part, pauses for as long as the part took. So the process's other calls get half of the time. */
+/**
+ * Returns a function that pauses for as long as the last part of an act took, so that other calls of the process get
+ * half of the time.
+ */
 function openPause(): () => Promise<void> {
   let workingSince = performance.now();
   return async () => {

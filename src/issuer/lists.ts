@@ -52,7 +52,8 @@ export const withTexts = (row: object): Record<string, unknown> =>
   );
 
 /**
- * A page of one of the catalog's lists, for the caller's organization and, if given, for one of its entities.
+ * A page of one of the catalog's lists, limited to the caller's organization and, if one is given, to one of its
+ * entities.
  * @param complete adds fields to the items that the catalog's list does not have.
  * @param findId the id of the only item to list. Null if there is none.
  */

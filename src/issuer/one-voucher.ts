@@ -22,7 +22,7 @@ export const typedCode = filledTextUpTo(CODE_INPUT_MAX, "The voucher's code, in 
 
 type Deps = IssuerDeps & MissGuard;
 
-/** How the endpoint of an act on one voucher differs from other endpoints. */
+/** What distinguishes the endpoint of an act on one voucher from other endpoints. */
 interface OneVoucher<F extends Fields, Response extends z.ZodObject> {
   operationId: keyof typeof ERRORS_OF;
   summary: string;
@@ -70,8 +70,8 @@ export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObjec
 }
 
 /**
- * The id of a voucher of the caller's organization. A code without a voucher counts as a miss, like an unknown code at
- * a till.
+ * The id of a voucher of the caller's organization. A code without a voucher counts as a miss, like a partner's look-up
+ * of an unknown code.
  */
 async function findTarget(
   deps: Deps,

@@ -23,8 +23,8 @@ import type { ApiContext } from "./open-api.ts";
 import { WING_ACTS } from "./wing-acts.ts";
 
 /**
- * Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints, to measure them with
- * the same middleware.
+ * Builds the HTTP application without opening a connection or port. Benchmarks pass endpoints of their own, to measure
+ * them with the same middleware.
  */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {
   const app = express();
@@ -38,7 +38,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);
   app.use(ignoreConditions);
-  // Before the endpoints, because some of them have an HTML page for browsers at the same path.
+  // Comes before the endpoints, because some endpoints have a page for browsers at the same path.
   mountPages(app, ctx, each("pages"));
   // Without an issuer, requests to its addresses get the same 404 as unknown addresses.
   const served = ctx.issuer === null ? endpoints.filter(({ tag }) => tag !== "Issuer") : endpoints;

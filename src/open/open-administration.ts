@@ -5,8 +5,8 @@ import { openPool } from "../platform/db/pool.ts";
 import type { Lifetime } from "../platform/lifetime.ts";
 
 /**
- * If a reply takes longer than this, an administration connection counts as lost. No statement of an act takes so long.
- * The longest is a search of all audit entries. Milliseconds.
+ * If a reply takes longer than this, the administration connection counts as lost. The longest statement of an act, a
+ * search of all audit entries, takes less time. Milliseconds.
  */
 const ANSWER_TIMEOUT_MS = 120_000;
 
@@ -14,7 +14,7 @@ export type AdministrationDeps = Lifetime & { deployment: Pick<DatabaseFence, "a
 
 /**
  * Opens an API process's connections with the rights of voucherctl. They are read-only except within `withAuditEntry`,
- * and connect only to the database server that the process uses.
+ * and connect only to the database server that the process itself uses.
  */
 export function openAdministration(
   { deployment, log, use }: AdministrationDeps,

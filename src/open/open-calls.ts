@@ -43,7 +43,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
     completeUntil: openCompleteUntil({ ...confirming, partnerCalls }),
     eventFeed: new EventFeed({ ...service, partnerCalls }),
     preservedSince: openPreservedSince(pool),
-    /** Dependencies of the portal. It uses its own connections, not those of partners' calls. */
+    /** The portal's dependencies. The portal has its own connections, separate from those of partners' calls. */
     inPortal: {
       partnerCalls: portalReads,
       eventFeed: new EventFeed({ ...service, partnerCalls: portalReads }),

@@ -5,15 +5,15 @@ import { FaultWatch } from "../watch/watch.ts";
 import { type AdministrationDeps, openAdministration } from "./open-administration.ts";
 
 /**
- * Postgres connections for operators' changes. While one issues or voids a batch, the others are free. Opened on
- * demand.
+ * Postgres connections for operators' changes. One may be in use for long, to issue or void a batch. They are opened
+ * when needed.
  */
 const CONSOLE_CONNECTIONS_MAX = 3;
 
 type Watched = Omit<ConstructorParameters<typeof FaultWatch>[0], "webhookSender">;
 type SigningIn = ConstructorParameters<typeof OperatorSignIn>[0];
 
-/** Opens what operators need: alerts about faults, the sign-in, and the means to change something. */
+/** Opens what operators need: alerts about faults, the sign-in, and the connections for changes. */
 export function openOperators(ctx: Watched & SigningIn & AdministrationDeps & { config: Config }) {
   const { config, use, endRuns } = ctx;
   const webhookSender = use(openWebhookSender({ allowPrivate: config.privateReceivers, endRuns }));

@@ -6,7 +6,7 @@ import { QueueViews } from "../platform/queues/queue-views.ts";
 import { ReplyInbox } from "../platform/queues/reply-inbox.ts";
 import type { ServiceContext } from "./open-service.ts";
 
-/** Opens the queues for whose replies API calls wait, and the views of all queues. */
+/** Opens the queues whose replies API calls await, and the views of all queues. */
 export function openQueues(service: ServiceContext, onForeignReply: () => void) {
   const { config, redis, deployment, log, use, endRuns } = service;
   const inbox = use(new ReplyInbox(config.redisUrl, log));

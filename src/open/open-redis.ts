@@ -3,12 +3,12 @@ import { type Config, ConfigError } from "../platform/config.ts";
 import { BadRedisUrl, markAsCluster } from "../platform/redis/addresses.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
 
-/** Maximum wait for a server at the start. After it, the process continues without a response. Milliseconds. */
+/** Maximum wait for a server at the start. When it is over, the process continues without a response. Milliseconds. */
 const WAIT_MAX_MS = 5_000;
 
 /**
- * Asks the servers of REDIS_URL for their kind, and returns the configuration for it. Without a response, the number of
- * addresses decides.
+ * Asks the servers of REDIS_URL whether they form a cluster, and returns the configuration for that. If none responds,
+ * they count as a cluster if there are several addresses.
  * @throws ConfigError when they respond but no process could ever use them in their current state.
  */
 export async function learnRedis(config: Config): Promise<Config> {

@@ -17,7 +17,7 @@ import type { Traces } from "../platform/traces/traces.ts";
 
 /**
  * Opens what API and worker processes share. Postgres and Redis need not be reachable yet.
- * @param config from learnRedis, so that the connections fit the kind of the servers.
+ * @param config comes from learnRedis, which has found out whether Redis is a cluster.
  */
 export function openService(
   config: Config,

@@ -5,14 +5,14 @@ import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { openService } from "./open-service.ts";
 
 /**
- * Maximum number of Postgres connections of a worker process: redemptions (fast path, slow path), seals (the same),
- * sweeper, log, webhooks (reads, attempts, confirmations), and one for marks.
+ * Maximum number of Postgres connections of a worker process: for redemptions (fast path, slow path), seals (fast path,
+ * slow path), the sweeper, the log, webhooks (reads, attempts, confirmations), and marks.
  */
 export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1 + 1) + 1;
 
 /**
- * Opens what the workers of a process share. Each worker opens the rest, so that a process loads only what its queues
- * need.
+ * Opens what the workers of a process share. Each worker opens the rest itself, so that a process loads only what its
+ * queues need.
  */
 export function openWorkerService(config: Config, wings: readonly MetricsPart[], traces: Traces = TRACES_OFF) {
   const service = openService(config, {
@@ -26,7 +26,8 @@ export function openWorkerService(config: Config, wings: readonly MetricsPart[],
     ...service,
     metrics: config.metricsPort === null ? null : openWorkerMetrics(service, wings),
     /**
-     * The webhook worker sets the listener. If this process has none, another process reads the outbox within a second.
+     * The webhook worker sets the listener. If this process has no such worker, another process reads the outbox within
+     * a second.
      */
     announcements,
     /** Called after a commit with events for webhook endpoints. */

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { OperatorSignIn } from "../console/sign-in/operator-sign-in.ts";
 import { type Config, missingSignIn } from "../platform/config.ts";
 
-/** Maximum wait for Postgres at the start. After it, the process continues without a response. Milliseconds. */
+/** Maximum wait for Postgres at the start. When it is over, the process continues without a response. Milliseconds. */
 const WAIT_MAX_MS = 5_000;
 
 interface Deps {
@@ -14,8 +14,8 @@ interface Deps {
 }
 
 /**
- * Logs how operators can sign in. In production, a process that depends on named operators waits for Postgres to find
- * out whether any exist.
+ * Logs how operators can sign in. In production, if only named operators can sign in, waits for Postgres to find out
+ * whether there are any.
  * @throws ConfigError in production if there is no way to sign in and the operator pages are on.
  */
 export async function tellSignIns({ signIn, deployment, config, log }: Deps): Promise<void> {

@@ -10,7 +10,7 @@ import { REFERENCE } from "./endpoints.ts";
 
 const CHARACTERS: Record<string, string> = { lt: "<", gt: ">", quot: '"', amp: "&", "#39": "'" };
 
-/** The text of markup, in one line. */
+/** Converts markup to text in one line. */
 function toText(markup: string): string {
   return markup
     .replaceAll(/<[^>]*>/g, " ")
@@ -19,7 +19,7 @@ function toText(markup: string): string {
     .trim();
 }
 
-/** The sections of a document, by its headings. The first section, under the title, has no anchor. */
+/** Splits a document into sections at its headings. The first section, under the title, has no anchor. */
 function splitDocument(document: ServedDocument): Omit<IndexedSection, "id">[] {
   const markup = new Marked(gfmHeadingId()).parse(document.text, { async: false });
   const title = titleOf(document);

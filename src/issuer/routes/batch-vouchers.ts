@@ -41,7 +41,8 @@ export const batchVouchers = endpoint({
     ),
   async csv(deps: IssuerDeps, { caller, parameters: { id } }) {
     const to = await inIssuer(deps, caller, (ctx) => sizeOf(ctx, id));
-    // Each step takes a connection and returns it. It waits even if too many calls wait, so that few files fail.
+    // Each step takes a connection and returns it. Steps wait even if too many calls wait, because a refused step would
+    // waste the part of the file that was already made.
     const run = <T>(step: (ctx: IssuerCall) => Promise<T>) =>
       inIssuer(deps, caller, step, ["batch export", { id }], { continues: true });
     return {
