@@ -20,10 +20,16 @@ export interface Settings {
 export class VoucherRefused extends Error {
   override name = "VoucherRefused";
   readonly status: number;
-  /** Accept unknown codes. Null for a response from a proxy, which occurs only as the cause of an OutcomeUnknown. */
+  /**
+   * Accept unknown codes. Null for the response of a proxy. Such a refusal occurs only as the cause of an
+   * OutcomeUnknown.
+   */
   readonly code: components["schemas"]["ErrorCode"] | null;
   readonly requestId: string | null;
-  /** Whether an earlier attempt of the same call got no response. That attempt may have succeeded. */
+  /**
+   * Whether an earlier attempt of the same call got no response. Although this attempt changed nothing, the earlier one
+   * may have succeeded.
+   */
   readonly afterLostAttempt: boolean;
 
   constructor(status: number, body: components["schemas"]["Error"] | null, afterLostAttempt: boolean) {
@@ -42,13 +48,16 @@ export class OutcomeUnknown extends Error {
 
 /** How long a call is retried by default. Milliseconds. */
 export const PATIENCE_MS = 60_000;
-/** Maximum random wait before the first retry. It doubles with each retry, up to the second number. Milliseconds. */
+/**
+ * Limits of the random wait before a retry: the first limit for the first retry, then twice as much each time, up to
+ * the second limit. Milliseconds.
+ */
 const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
 
 /**
- * Codes which mean that the attempt has changed nothing and never will. After any other code with a status that is
- * retried, the outcome is unknown.
+ * Codes which mean that the attempt has changed nothing and never will. After another code with a status that is
+ * retried, it is unknown whether the attempt succeeded.
  */
 const CHANGED_NOTHING: readonly unknown[] = [
   "request_timeout",
@@ -60,10 +69,7 @@ const CHANGED_NOTHING: readonly unknown[] = [
   "overloaded",
 ];
 
-/**
- * Error codes of failures that waiting does not change, such as an unknown host, or a wrong certificate, protocol or
- * address.
- */
+/** Error codes of failures that last, such as an unknown host, or a wrong certificate, protocol or address. */
 const LASTING = /ENOTFOUND|EPROTO|ERR_SSL|CERT|UNABLE_TO_|ERR_INVALID/;
 
 /** How to read a response. */
@@ -85,15 +91,17 @@ export type Call = <Answer>(
   options?: {
     /** By default, JSON. */
     as?: Reader<Answer>;
-    /** Whether the call is repeated after an attempt without a response, which may have succeeded. Default: true. */
+    /**
+     * Whether to repeat the call after an attempt without a response. That attempt may have succeeded. Default: true.
+     */
     repeats?: boolean;
   },
 ) => Promise<Answer>;
 
 /**
- * The retry rule of the guide. The same request is sent again after a network error, after 408, 429 and every 5xx, and
- * after every response without a code of the service, such as a proxy's own 404. A retry never comes before
- * `Retry-After`. The wait is random between zero and a bound that doubles ("full jitter").
+ * The retry rule of the guide. Sends the same request again after a network error, after 408, 429 and every 5xx, and
+ * after every response without a code of the service, such as a proxy's own 404. Waits at least as long as
+ * `Retry-After` asks. The wait is random, from zero to a limit that doubles each time ("full jitter").
  * @throws VoucherRefused, or OutcomeUnknown when the time for retries is over.
  */
 export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs = 15_000, ...given }: Settings): Call {
@@ -114,9 +122,9 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
             ...(body !== undefined && { "Content-Type": "application/json" }),
           },
           ...(body !== undefined && { body: JSON.stringify(body) }),
-          // Some frameworks cache the responses of `fetch`.
+          // Forbids caching, because some frameworks cache the responses of `fetch`.
           cache: "no-store",
-          // A redirect would send the key to another address.
+          // Follows no redirect, because it would send the key to another address.
           redirect: "manual",
           signal: AbortSignal.timeout(timeoutMs),
         });
@@ -124,7 +132,7 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
         failure = new VoucherRefused(response.status, await readError(response), lost);
         waitMs += readRetryAfter(response.headers.get("Retry-After") ?? "");
       } catch (error) {
-        // There was no response, or it was incomplete.
+        // The response is missing or incomplete.
         failure = error;
       }
       const refusal = failure instanceof VoucherRefused ? failure : null;

@@ -7,8 +7,8 @@ type Schemas = components["schemas"];
 /** What to redeem, and under which reference. */
 export type RedeemOrder = Schemas["RedeemRequest"] & {
   /**
-   * The voucher's id, if you know it from a look-up or a reservation. Without it, `redeemOnce` first looks the voucher
-   * up.
+   * The voucher's id, if you know it from a look-up or a reservation. Without it, `redeemOnce` looks the voucher up
+   * first.
    */
   voucherId?: string;
 };
@@ -31,12 +31,12 @@ export class ReferenceReused extends Error {
   }
 }
 
-/** Refusals that a pending attempt cannot change, because the status of the voucher is final. */
+/** Refusals that stay true whatever pending attempts do, because the status of the voucher is final. */
 const FINAL_REFUSALS: readonly unknown[] = ["voucher_used", "voucher_voided", "voucher_expired"];
 /**
  * Before the service sends one of these refusals of a redeem, it ends every attempt of the reference, including those
- * of earlier calls. Any other refusal says nothing about an earlier call. For example, the key may have been revoked
- * since, or a proxy may have answered.
+ * of earlier calls. Any other refusal says nothing about an earlier call. It may mean, for example, that the key was
+ * revoked since, or come from a proxy.
  */
 const NOT_REDEEMED: readonly unknown[] = [
   ...FINAL_REFUSALS,
@@ -52,7 +52,7 @@ const timeOf = (time: Time) => (typeof time === "string" ? time : time.toISOStri
 type Call = ReturnType<typeof makeCall>;
 
 const pathOf = (codeOrTicket: string) => `/partner/vouchers/${encodeURIComponent(codeOrTicket)}`;
-// In the query, because some proxies change a path that contains an encoded slash.
+// Puts the reference into the query, because some proxies change a path with an encoded slash.
 const byReference = (path: string, externalRef: string) => `${path}?${new URLSearchParams({ externalRef })}`;
 
 async function readRedemption(call: Call, externalRef: string): Promise<Schemas["ListedRedemption"] | null> {
@@ -74,15 +74,15 @@ export function voucherClient(settings: Settings) {
     /**
      * Redeems this voucher under this reference, no matter how often it is called with both. Returns only when the
      * service has confirmed this redemption.
-     * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when no call so far has
-     * redeemed the voucher under this reference, or will; OutcomeUnknown when neither is proved, for example after a
-     * refused key. Its message gives the reason. Call again later with the same order.
+     * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when it is proved that no
+     * call so far has redeemed or will redeem the voucher under this reference; OutcomeUnknown, with the reason, when
+     * nothing is proved, for example because the key was refused. Call again later with the same order.
      */
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
     /**
-     * The redemption under a reference, or null. Null is no proof that an attempt failed: it may still be in progress.
-     * Repeat the redeem to find out.
+     * The redemption under a reference, or null. Null does not prove that an attempt failed, because it may still be in
+     * progress. To find out, repeat the redeem.
      */
     redemption: (externalRef: string) => readRedemption(call, externalRef),
 
@@ -101,7 +101,7 @@ export function voucherClient(settings: Settings) {
 
     /**
      * Yields the events of all vouchers of the organization in their final order, and waits for further events without
-     * end. To stop, leave the loop. Keep each event's `cursor`. A later call continues from it.
+     * end. To stop, leave the loop. Keep the last event's `cursor`, from which a later call can continue.
      * @param from.after a cursor, or `now`. Default: the first event.
      * @param from.types only events of these types.
      */
@@ -116,7 +116,7 @@ export function voucherClient(settings: Settings) {
     /** The calls of a back office. They need the scope `voucher.issue`. */
     issuer: issuerCalls(call, settings.patienceMs ?? PATIENCE_MS),
 
-    /** Moves the times of a sandbox. Each call moves them again. */
+    /** Moves the times of a sandbox. A second call moves them again. */
     advanceSandbox: (seconds: number) =>
       call<Schemas["SandboxAdvance"]>("POST", "/sandbox/advance", { seconds }, { repeats: false }),
   };
@@ -138,8 +138,8 @@ async function redeemOnce(call: Call, { voucherId, ...request }: RedeemOrder): P
 }
 
 /**
- * The voucher's id, or null if there is none. In that case the redeem answers, because only it knows what an earlier
- * call has redeemed.
+ * The voucher's id, or null if there is none. Then the redeem decides, because only it knows what an earlier call has
+ * redeemed.
  */
 async function findVoucherId(call: Call, codeOrTicket: string): Promise<string | null> {
   const seen = await lookUp(call, codeOrTicket).catch((error) => {
@@ -150,7 +150,7 @@ async function findVoucherId(call: Call, codeOrTicket: string): Promise<string |
 }
 
 /**
- * The error to throw after an error that does not prove that nothing was redeemed. Programming errors are returned
+ * Replaces an error that does not prove that nothing was redeemed by an OutcomeUnknown. Returns programming errors
  * unchanged.
  */
 function unknownAfter(error: unknown): unknown {

@@ -27,8 +27,8 @@ const NOTHING = {
 
 /**
  * Checks a whole history by the rules of the service's document "The sealed history of a voucher", without trusting the
- * service. Each payload must hash to its `recordHash`, contain the previous hash, and say the same as the event next to
- * it. A sealed event may lack its payload only if a later event says that it was erased.
+ * service. Each payload must hash to its `recordHash`, contain the previous hash, and agree with the event's other
+ * fields. If a sealed event has no payload, a later event must say that it was erased.
  * @param keptHash A `headHash` of an earlier check, which must occur in the history.
  */
 export async function verifyHistory({ entityId, events }: Chain, keptHash?: string): Promise<Verdict> {
@@ -84,7 +84,7 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
   return { intact: true, sealed, pending: events.length - sealed, headHash };
 }
 
-/** Lists what a sealed event at a position claims to have erased. An event that is not sealed yet proves nothing. */
+/** Lists which events a sealed event says that it has erased. An event that is not sealed yet proves nothing. */
 function listErasures(served: unknown, position: number): { by: number; erased: unknown }[] {
   const { sealStatus, eventType, payload } = Object(served);
   if (sealStatus === "Pending" || eventType !== ERASING) return [];

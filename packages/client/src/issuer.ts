@@ -23,7 +23,7 @@ const of = (collection: string, id: string, part: string) => `${collection}/${en
 export function issuerCalls(call: Call, patienceMs: number) {
   const get = <Answer>(path: string) => call<Answer>("GET", `/issuer/${path}`);
   const repeated = <Answer>(path: string, body: object = {}) => call<Answer>("POST", `/issuer/${path}`, body);
-  /** Makes a call that must not be repeated, because a repeat would be refused or take effect again. */
+  /** Makes a call without repeating it, because a repeat would be refused or take effect again. */
   const once = <Answer>(path: string, body: object = {}) =>
     call<Answer>("POST", `/issuer/${path}`, body, { repeats: false });
   const batch = (id: string) => get<Schemas["Batch"]>(`batches/${encodeURIComponent(id)}`);
@@ -59,8 +59,8 @@ export function issuerCalls(call: Call, patienceMs: number) {
     createProduct: (brandId: string, product: Partial<Schemas["CreateProductRequest"]>) =>
       once<Schemas["CreateProductResult"]>(of("brands", brandId, "products"), product),
     /**
-     * Issues at most one batch under `issueRef`, no matter how often it is called. `otherBatch`: the batch that exists
-     * has another content.
+     * Issues at most one batch under `issueRef`, however often it is called. `otherBatch` is set if the batch with this
+     * reference has other content.
      */
     issueBatch: (
       productId: string,
@@ -81,7 +81,7 @@ export function issuerCalls(call: Call, patienceMs: number) {
 /** Posts a body, and repeats the call until it gets a response. */
 type Repeated = <Answer>(path: string, body?: object) => Promise<Answer>;
 
-/** The result of one call that changes a part of a batch. */
+/** The result of a call that changes a part of a batch. */
 type Portion<Done extends string> = Record<Done | "remaining", number> & { damaged?: number };
 
 /** The calls that change brands and issued vouchers. */
@@ -102,15 +102,15 @@ function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["B
   return {
     renameBrand: (id: string, name: string) =>
       repeated<Schemas["RenameBrandResult"]>(of("brands", id, "rename"), { name }),
-    /** `logo`: a PNG, JPEG or WebP file in Base64. What is left out stays as it is. */
+    /** `logo` is a PNG, JPEG or WebP file in Base64. Fields that are left out stay unchanged. */
     changeBrand: (id: string, change: Partial<Schemas["ChangeBrandRequest"]>) =>
       repeated<Schemas["ChangeBrandResult"]>(of("brands", id, "change"), change),
     /** Gives a voucher a later end, even if it has expired. A repeat with the same end succeeds. */
     extendVoucher: (voucher: ({ code: string } | { id: string }) & { validUntil: string; reason?: string }) =>
       repeated<Schemas["ExtendedVoucher"]>("vouchers/extend", voucher),
     /**
-     * Repeats the call until no voucher remains. Returns how many vouchers were extended by the calls that got a
-     * response.
+     * Repeats the call until no voucher remains. Returns how many vouchers were extended, as far as responses have
+     * arrived.
      * @throws OutcomeUnknown in the same case as `voidBatch`.
      */
     extendBatch: (batchId: string, validUntil: string, reason: string | null = null) =>
@@ -121,16 +121,16 @@ function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["B
     /** Ends the suspension of a voucher. A repeat succeeds. */
     resumeVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["ResumedVoucher"]>("vouchers/resume", voucher),
-    /** Suspends all vouchers of a batch with the first response. Then repeats the call like `extendBatch`. */
+    /** Suspends a batch: all its vouchers from the first response on. Then repeats the call like `extendBatch`. */
     suspendBatch: (batchId: string, reason: string) => inPortions(batchId, "suspend", "suspended", { reason }),
-    /** Ends the suspension of a batch, one voucher after another. Repeats the call like `extendBatch`. */
+    /** Resumes a batch, one voucher after another. Repeats the call like `extendBatch`. */
     resumeBatch: (batchId: string, reason: string | null = null) =>
       inPortions(batchId, "resume", "resumed", { reason }),
     voidVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["VoidedVoucher"]>("vouchers/void", voucher),
     /**
-     * Repeats the call until no voucher remains. Returns how many vouchers were voided meanwhile, including those
-     * voided by other calls, and how many were final for another reason. Counts the batch before and after, because a
+     * Repeats the call until no voucher remains. Returns how many vouchers were voided meanwhile, including those that
+     * other calls voided, and how many have another final status. It reads these numbers from the batch, because a
      * response may be lost.
      * @throws OutcomeUnknown when some vouchers remain and none was voided for `patienceMs`, because other calls lock
      * them. Call again.

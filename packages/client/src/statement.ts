@@ -14,8 +14,8 @@ function demand(holds: boolean, message: string): void {
 }
 
 /**
- * Compares a final statement with its CSV file, without the service: the hash, the number, the sum and the first and
- * last time of the file's redemptions, and the sums of the statement's lines.
+ * Compares a final statement with its CSV file, without the service. The file's redemptions must have the statement's
+ * hash, number, sum, first time and last time, and the statement's lines must add up.
  * @param policy your own copy of the log's policy. With it, the log's signature of the statement is verified too.
  * @throws InvalidStatement
  */
@@ -56,8 +56,8 @@ export async function verifyNote(statement: Statement, policy: string): Promise<
 }
 
 /**
- * The text that the log signs. Its first line contains a space. So it differs from the first line of a checkpoint,
- * which is a key's name.
+ * The text that the log signs. Its first line contains a space, which the first line of a checkpoint, a key's name,
+ * cannot contain. So no text is both.
  */
 export function statementText(statement: Omit<Statement, "note">): string {
   const { month, organizationId, redemptions, amountUsd, rowsHash } = statement;

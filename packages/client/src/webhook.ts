@@ -13,7 +13,7 @@ const TOLERANCE_S = 300;
 
 /**
  * Verifies a request of Standard Webhooks and reads its event.
- * @param body The body as text, exactly as it arrived. A body that was parsed and serialized again does not match.
+ * @param body The body as text, exactly as it arrived. Do not parse and serialize it before.
  * @param headers The request's headers, with names in lower case as Node gives them, or a `Headers` object.
  * @param secret The secret that was shown when the endpoint was created or its secret was last rotated: `whsec_…`.
  * @returns the event and its `id`, which is the same in every attempt. Handle each id only once.

@@ -37,7 +37,8 @@ export async function checkClient(
   const service = sandboxService(address, key, signal);
   const chosen = await chooseCodes(service, await readCodes(codes), codes);
   const proxy = await openFaultyProxy(address);
-  // A random prefix for the order numbers of this run, because a reference of an earlier run cannot redeem again.
+  // The order numbers of this run begin with a random prefix, because a reference of an earlier run cannot redeem
+  // again.
   const run = `check-${randomBytes(4).toString("hex")}`;
   try {
     return await runChecks(
@@ -49,7 +50,7 @@ export async function checkClient(
   }
 }
 
-/** Describes the results as text. `paint` may colour the word for each result. */
+/** Describes the results as text. `paint` may colour the word of each result. */
 export function describeChecks(
   checks: readonly CheckResult[],
   paint: (result: CheckResult["result"], word: string) => string = (_result, word) => word,

@@ -31,10 +31,10 @@ interface IssuerCheck {
   step: IssuerStep;
   faults?: Faults;
   outcome: "issued" | "voided" | "suspended" | "resumed" | "extended" | "refused";
-  /** The number of batches that the step must add, and the number of vouchers of the first batch that it must void. */
+  /** How many batches the step must add, and how many vouchers of the first batch it must void. */
   adds?: number;
   voids?: number;
-  /** What the voucher must show afterwards. */
+  /** What a read of the voucher must show afterwards. */
   shows?: { status: string } | { validUntil: string };
 }
 
@@ -57,8 +57,8 @@ const first =
     found === kind && before === 0 ? fault : null;
 
 /**
- * The checks of a run. Their order numbers begin with this text. `void` steps use a code of the first batch, and other
- * steps of one voucher use another code of it.
+ * The checks of a run. Their order numbers begin with this text. All `void` steps use one code of the first batch. The
+ * other steps on a voucher use another code of it.
  */
 function checksOf(run: string): IssuerCheck[] {
   const issue = (number: number, count = COUNT): IssuerStep => ({ step: "issue", order: `${run}-${number}`, count });
@@ -147,7 +147,7 @@ export async function listAll(call: ServiceCall, path: string, limit = PAGE_MAX)
   }
 }
 
-/** Returns a sentence for each field with another value than the voucher must show. */
+/** Returns a sentence for each field whose value differs from what the voucher must show. */
 async function findOther(call: ServiceCall, code: string, shows: object): Promise<string[]> {
   const path = `/issuer/vouchers?code=${encodeURIComponent(code)}`;
   const found = await call(path, ({ items }) => Array.isArray(items));
@@ -210,7 +210,7 @@ export async function checkIssuer(
       } catch (error) {
         if (!(error instanceof ClientFault)) throw error;
         sentences.push(error.message);
-        // Batches that were issued before the failure are no fault in a later check.
+        // Batches that were issued before the failure must not count as faults of a later check.
         for (const { id } of await batches()) known.add(id);
       }
       const result = sentences.length === 0 ? ("right" as const) : ("wrong" as const);

@@ -1,6 +1,6 @@
 import { UnusableOptions } from "./errors.ts";
 
-/** Protects live vouchers. @throws UnusableOptions unless the key belongs to a sandbox. */
+/** Refuses the key of a live organization, to protect live vouchers. @throws UnusableOptions */
 export function assertSandboxKey(key: string): void {
   if (!/^pv[kt]_[0-9A-Z]{47}$/.test(key))
     throw new UnusableOptions("--key is not an API key. Copy it exactly as it was shown when it was created.");

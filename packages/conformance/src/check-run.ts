@@ -2,11 +2,14 @@ import type { Faults, FaultyProxy, ProxiedCall } from "./faulty-proxy.ts";
 import { ClientFault, type ClientResult, type ClientStep, runClient } from "./run-client.ts";
 import type { SandboxService, SeenVoucher } from "./service.ts";
 
-/** Maximum number of runs of a step. If its outcome is still unknown after them, the check ends with a ClientFault. */
+/**
+ * Maximum number of runs of one step. If the client still reports an unknown outcome then, the check ends with a
+ * ClientFault.
+ */
 const RUNS_MAX = 4;
 /** Maximum time by which one call moves the times of a sandbox: 400 days, as in the API reference. */
 export const ADVANCE_SECONDS_MAX = 34_560_000;
-/** How much too early a call may arrive, because timers are inexact. Milliseconds. */
+/** A call may arrive this much too early, because timers are inexact. Milliseconds. */
 const EARLY_MS = 100;
 
 export interface CheckSetup {
@@ -15,7 +18,7 @@ export interface CheckSetup {
   proxy: FaultyProxy;
   service: SandboxService;
   signal: AbortSignal;
-  /** Prefix of order numbers, unique to this run. */
+  /** The prefix of this run's order numbers. No other run has it. */
   run: string;
   /** Codes, all unused at the start. */
   codes: readonly string[];
@@ -81,7 +84,7 @@ export class CheckRun {
     return seen;
   }
 
-  /** Runs a step. While its outcome is unknown, repeats it without faults. */
+  /** Runs a step. As long as its outcome is unknown, runs it again without faults. */
   async settle(
     step: Pick<ClientStep, "step" | "order" | "codes"> & { state?: unknown },
     faults = NO_FAULTS,
@@ -114,8 +117,8 @@ export class CheckRun {
   }
 
   /**
-   * After a response with `Retry-After`, the next call of the same kind must wait that long. Reports only the first
-   * call that came too early.
+   * After a response with `Retry-After`, the client must wait that long before its next call of the same kind. Reports
+   * only the first call that came too early.
    */
   #checkWaits(calls: readonly ProxiedCall[]): void {
     for (const [index, call] of calls.entries()) {
@@ -130,7 +133,7 @@ export class CheckRun {
     }
   }
 
-  /** All attempts of an order must use one reference per voucher, and no other order may use that reference. */
+  /** All attempts of an order must use the same reference for a voucher, and no other order may use it. */
   #checkReferences(order: string, codes: readonly string[], calls: readonly ProxiedCall[]): void {
     const used = this.#references.usedFor(order, codes.join(" "));
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
@@ -200,7 +203,9 @@ export class CheckRun {
     else if (settled.result.outcome !== "refused") this.expectRefused(settled, `a voucher that is ${voucher.status}`);
   }
 
-  /** The client must report exactly the redeemed vouchers of a basket as redeemed, and their number must be `count`. */
+  /**
+   * The client must report as redeemed exactly the vouchers of a basket that are redeemed, and these must be `count`.
+   */
   async expectBasket({ result, calls }: Settled, codes: readonly string[], count: number): Promise<void> {
     const outcome = count === codes.length ? "redeemed" : count > 0 ? "partly" : "refused";
     if (result.outcome !== outcome) {

@@ -255,7 +255,7 @@ export const CHECKS: readonly Check[] = [
   },
 ];
 
-/** A checkout that must redeem the voucher, even if the proxy disturbs its calls. */
+/** A checkout that must redeem the voucher, even when the proxy disturbs its calls. */
 function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS): Check["run"] {
   return async (check) => {
     const [order, code] = [check.order(orderNumber), check.code(codeIndex)];
@@ -263,14 +263,14 @@ function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS):
   };
 }
 
-/** A fault: the proxy itself responds with this error. */
+/** The fault that the proxy itself responds with this error. */
 function errorAnswer(code: keyof typeof ERRORS, retryAfterSeconds?: number): NetworkFault {
   const [status, error] = ERRORS[code];
   const body = { error, code, requestId: "sandbox-check" };
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
-/** Makes the client reserve a voucher, and reports it if the client did not. */
+/** Makes the client reserve a voucher. If it does not, adds a sentence about this. */
 async function reserve(
   check: CheckRun,
   order: string,

@@ -31,7 +31,7 @@ export type NetworkFault =
   | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
 
 /**
- * Chooses the fault for a call, or null. It gets the kind of the call, and the number of earlier calls of this kind
+ * Returns the fault for a call, or null. Gets the kind of the call, and how many calls of this kind came before it
  * since `begin`.
  */
 export type Faults = (kind: CallKind, before: number) => NetworkFault | null;
@@ -45,7 +45,7 @@ export interface FaultyProxy {
   close(): Promise<void>;
 }
 
-/** Headers that belong to a single connection, or that no longer fit the body after `fetch` has decoded it. */
+/** Headers that apply to a single connection, or that are wrong after `fetch` has decoded the body. */
 const NOT_FORWARDED = [
   "host",
   "connection",

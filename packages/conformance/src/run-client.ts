@@ -11,9 +11,12 @@ export interface ClientStep {
   /** The address for every call of this step. */
   api: string;
   key: string;
-  /** The shop's order number. A step with the same order and code is a repeat, for example after a crash. */
+  /**
+   * The shop's order number. If a step has the same order and code as an earlier one, it repeats that step, for example
+   * after a crash.
+   */
   order: string;
-  /** The codes that the customer entered. Several for a basket; otherwise one, which is also in `code`. */
+  /** The codes that the customer has entered. A basket has several. Otherwise there is one, which is also in `code`. */
   codes: readonly string[];
   code: string | null;
   /** A `state` that the client returned earlier for this order, or null. */
@@ -85,12 +88,12 @@ export async function runClient(
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-OUTPUT_MAX);
   });
-  // A client that reads the variable STEP may close its standard input.
+  // A client that reads STEP instead may close its standard input.
   child.stdin.on("error", () => undefined).end(input);
   let timedOut = false;
   const kill = () => {
     killGroup(child.pid);
-    // A child that left the shell's process group may still hold the streams open.
+    // Closes the streams too, which a child outside the shell's process group may keep open.
     child.stdout.destroy();
     child.stderr.destroy();
   };
@@ -124,7 +127,7 @@ function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch (error) {
-    // The group has ended, or its id now belongs to another user's group.
+    // Ignores two errors: the group has ended, or its id now belongs to a group of another user.
     if (!["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }

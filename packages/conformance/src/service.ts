@@ -8,7 +8,7 @@ export interface SeenVoucher {
   now: Date;
 }
 
-/** Calls that the checks themselves send to the service, not through the faulty proxy. */
+/** Calls that the checks themselves send to the service, without the faulty proxy. */
 export interface SandboxService {
   /** A voucher. Null if the key's organization has none with this code. */
   lookUp(code: string): Promise<SeenVoucher | null>;
@@ -18,7 +18,10 @@ export interface SandboxService {
 
 const TIMEOUT_MS = 30_000;
 
-/** Sends a call and returns the response's body. Null for a voucher that the key's organization does not have. */
+/**
+ * Sends a call and returns the response's body. Null if the call is about a voucher that the key's organization does
+ * not have.
+ */
 export type ServiceCall = (
   path: string,
   isExpected: (answer: Record<string, unknown>) => boolean,
@@ -36,7 +39,7 @@ export function makeServiceCall(url: string, key: string, signal: AbortSignal): 
       method: body === undefined ? "GET" : "POST",
       headers: { "x-api-key": key, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      // A redirect would send the key to another address.
+      // Follows no redirect, because it would send the key to another address.
       redirect: "manual",
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     })

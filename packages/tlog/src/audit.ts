@@ -27,17 +27,15 @@ export interface TreeAuditOptions {
   onLeaves?: (leaves: number) => void;
 }
 
-/** A leaf that an event names, with the hash that it must have, in hex. */
+/** A leaf that an event names, with the hash that the event has, in hex. */
 export interface NamedLeaf {
   event: string;
   recordHash: string;
 }
 
 /**
- * Audits a served log as anyone can. Checks that its checkpoint meets the policy, that its leaves and every tile lead
- * to the checkpoint's root, and that the named leaves have the hashes of their events.
- * @param namedLeaves by index. The audit removes each leaf that it finds.
- * @throws NotAccepted when the checkpoint does not meet the policy, or when leaves are missing; SourceUnavailable.
+ * Audits a served log, which anyone can do. Checks that its checkpoint meets the policy, that its leaves and every tile
+ * lead to the checkpoint's root, and that the named leaves have the hashes of their events.
  */
 export async function auditServedTree(
   { log, policy, maxAge, onLeaves = () => undefined }: TreeAuditOptions,
@@ -48,7 +46,7 @@ export async function auditServedTree(
   const audit: TreeAudit = { origin, leaves: size, tiles: 0, cosignedAge, problemCount: 0, problems: [] };
   const report = addProblemsTo(audit);
   const appender = new TreeAppender(0, []);
-  /** Incomplete tiles. Later leaves can add hashes to them. */
+  /** Incomplete tiles. While later leaves are read, hashes are added to them. */
   const partial = new Map<string, StoredTile>();
   for (let first = 0; first < size; first += BUNDLES_AT_ONCE * TILE_WIDTH) {
     const end = Math.min(first + BUNDLES_AT_ONCE * TILE_WIDTH, size);

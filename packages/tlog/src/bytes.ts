@@ -30,8 +30,8 @@ export function encodeBase64(bytes: Uint8Array): string {
 }
 
 /**
- * Decodes standard base64 with padding, as the C2SP formats use it. Returns null for any other spelling of the same
- * bytes.
+ * Decodes standard base64 with padding, as the C2SP formats use it. Each byte sequence has one such spelling. Returns
+ * null for any other.
  */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
   try {

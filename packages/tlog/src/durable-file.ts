@@ -15,9 +15,9 @@ export class FileLocked extends Error {}
 export class DamagedState extends Error {}
 
 /**
- * Locks `<file>.lock` for this process, and returns the function that releases it. If a process ends, the operating
- * system releases its lock. Node has no file locks, but SQLite, which Node contains, has them on every system. SQLite
- * needs Node 22.13; the rest of this package needs Node 20.
+ * Locks `<file>.lock` for this process, and returns the function that releases it. When a process ends, the operating
+ * system releases its lock. The lock is one of SQLite, because Node has no file locks but contains SQLite. This needs
+ * Node 22.13. The rest of this package needs Node 20.
  * @throws FileLocked when another process still has the lock after `waitMs`; the system's error when the folder cannot
  * be written, because SQLite would name neither the path nor the cause.
  */
@@ -42,7 +42,7 @@ export async function lockFile(file: string, waitMs: number): Promise<() => unkn
   }
 }
 
-/** Whether a name is that of a temporary file, left when the process ended during the replacement of a file. */
+/** Whether a name is that of a temporary file. Such a file is left if the process ends while it replaces a file. */
 export const isUnfinished = (name: string) => /\.[\da-f-]{36}\.next$/.test(name);
 
 /**
@@ -56,8 +56,8 @@ export async function writeDurably(file: string, content: string | Uint8Array): 
 }
 
 /**
- * Replaces a file atomically: a reader sees the old content or the new content. If this throws, it leaves no temporary
- * file. Otherwise, a caller that tries again every second would fill the disk.
+ * Replaces a file atomically: a reader sees the old content or the new content. If it fails, it leaves no temporary
+ * file, because a caller that tries again every second would fill the disk.
  */
 export async function replaceFile(
   file: string,

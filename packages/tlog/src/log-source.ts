@@ -16,12 +16,12 @@ const ATTEMPTS_MAX = 10;
 /** Maximum wait between these requests. Milliseconds. */
 const RETRY_MAX_MS = 10_000;
 
-/** A log or a copy of a log does not respond. This does not show whether the log is valid. */
+/** A log or a copy of a log does not respond. This tells nothing about the log itself. */
 export class SourceUnavailable extends Error {}
 
 /**
- * A copy of a log in the form of C2SP tlog-tiles: a served log, or the files of an export or a monitor. Public
- * histories are read in the same way.
+ * A copy of a log in the layout of C2SP tlog-tiles: a served log, or the files of an export or a monitor. It also reads
+ * public histories.
  */
 export interface LogSource {
   /** The address or directory of the copy, for messages. */
@@ -53,7 +53,7 @@ async function fetchFile(address: string, path: string, attempt = 1): Promise<Bu
     await sleep(Number.isFinite(seconds) ? Math.min(seconds * 1_000, RETRY_MAX_MS) : RETRY_MAX_MS);
     return fetchFile(address, path, attempt + 1);
   }
-  // A server error does not show whether the log is valid.
+  // Such a response tells nothing about the log itself.
   if (response.status !== 200) throw new SourceUnavailable(`${address}/${path} answers ${response.status}.`);
   return bytes;
 }
@@ -100,7 +100,7 @@ export async function readServedCheckpoint(
 /** The data of a bundle's leaves in a tree of this size. @throws NotAccepted when the copy lacks the data. */
 export async function readBundle(source: LogSource, index: number, size: number): Promise<Uint8Array> {
   const width = tileWidth({ level: 0, index }, size);
-  // A copy of a larger tree may have only the full bundle.
+  // If the copy is of a larger tree, it may have only the full bundle.
   for (const servedWidth of width === TILE_WIDTH ? [width] : [width, TILE_WIDTH]) {
     const bytes = await source.read(formatTilePath({ level: null, index, width: servedWidth }));
     if (bytes === null) continue;

@@ -33,13 +33,13 @@ export function inclusionRanges(index: number, size: number): LeafRange[] {
 }
 
 /**
- * The ranges whose roots form the proof that the tree with `size` leaves continues the tree with `oldSize` leaves (RFC
- * 6962, section 2.1.2).
+ * The ranges whose roots form the consistency proof: that the tree with `size` leaves continues the tree with `oldSize`
+ * leaves (RFC 6962, section 2.1.2).
  */
 export function consistencyRanges(oldSize: number, size: number): LeafRange[] {
   if (oldSize === 0 || oldSize >= size) return [];
   const { siblings, reached } = descend(size, ({ end }) => end === oldSize, oldSize - 1);
-  // If the range is the whole old tree, the proof omits its root, because the verifier knows it.
+  // If the range is the whole old tree, the proof omits its root, which the verifier knows.
   return reached.start > 0 ? [reached, ...siblings] : siblings;
 }
 
@@ -84,7 +84,8 @@ export function subtreesOf({ start, end }: LeafRange): Subtree[] {
 }
 
 /**
- * Finds the hashes from which a subtree's root is computed: `count` hashes of one tile, starting at number `offset`.
+ * Finds the place of the hashes from which a subtree's root is computed: `count` hashes of one tile, from number
+ * `offset` on.
  */
 export function placeOf({ height, index }: Subtree): TileId & { offset: number; count: number } {
   const count = 2 ** (height % TILE_HEIGHT);
@@ -151,8 +152,8 @@ export async function verifyConsistency(
   if (oldSize === 0) return proof.length === 0;
   const ranges = consistencyRanges(oldSize, size);
   if (ranges.length !== proof.length) return false;
-  // If no range ends where the old tree ends, the old tree is a complete subtree of the new tree, and the proof omits
-  // its root.
+  // If no range ends where the old tree ends, the old tree is a complete subtree of the new one. Its root is then not
+  // part of the proof.
   const oldIsSubtree = (ranges[0]?.end ?? 0) > oldSize;
   const first = oldIsSubtree ? oldRoot : (proof[0] as Uint8Array);
   let [oldNode, node] = [first, first];

@@ -36,7 +36,7 @@ interface MonitorOptions {
   keep: boolean;
   /** Receipts of events that must be in the log. */
   receipts: readonly string[];
-  /** Origin of a retired log that this log continues, if the last run has seen the retired log. */
+  /** The origin of a retired log that this log continues. Give it if the last run was on the retired log. */
   retired?: string | undefined;
   /** Maximum age of the newest cosignature. Seconds. */
   maxAge?: number;
@@ -93,7 +93,8 @@ async function readKept(file: string, { logs }: Policy): Promise<CheckpointNote 
   if (text === null) return null;
   const kept = parseCheckpoint(text.toString());
   const keys = logs.map(({ key }) => key).filter(({ name }) => name === kept?.origin);
-  // The policy may no longer contain the key of a retired log.
+  // Without a key of the log in the policy, nothing can be checked: the log may be retired, and its key removed from
+  // the policy.
   if (kept === null || (keys.length > 0 && !(await isSignedBy(kept.note, keys)))) {
     throw new DamagedState(
       `${file} is damaged: it is not a checkpoint that the log has signed. Restore it from a backup. If you have ` +
@@ -103,7 +104,10 @@ async function readKept(file: string, { logs }: Policy): Promise<CheckpointNote 
   return kept;
 }
 
-/** @throws Contradiction when the tiles prove that the log was changed; NotAccepted when they prove nothing. */
+/**
+ * Verifies that the log continues the last checkpoint. @throws Contradiction when the tiles prove that the log was
+ * changed; NotAccepted when nothing is proved.
+ */
 async function verifyContinuation(source: LogSource, before: CheckpointNote, now: CheckpointNote): Promise<void> {
   if (now.size < before.size) {
     throw new NotAccepted(`The log has ${now.size} leaves, and had ${before.size}: an old checkpoint, or a lost part.`);
@@ -116,8 +120,8 @@ async function verifyContinuation(source: LogSource, before: CheckpointNote, now
   const read = await fetchTiles(source, [...ranges, old], now.size);
   const proof = ranges.map((range) => rootOfRange(range, read));
   if (await verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
-  // The proof fails from the old signed root. If it holds from the old root that the tiles give, the tiles belong to
-  // the new signed root, so the log has signed two histories.
+  // The proof does not lead from the old signed root to the new one. If it does lead there from the old root that the
+  // tiles give, then the tiles are those of the new signed root, and the log has signed two histories.
   if (await verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
     throw new Contradiction(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
   }
@@ -131,9 +135,9 @@ function wrongTiles({ from }: LogSource): NotAccepted {
 }
 
 /**
- * Copies every bundle that `state` lacks, and replaces each damaged one. A bundle is stored only after it was verified
- * against the checkpoint: the tiles of level 1 contain the hash of each full bundle, and lead to the root together with
- * the last bundle.
+ * Copies every bundle that `state` lacks, and replaces each damaged one. Verifies each bundle before it stores it: the
+ * tiles of level 1 contain the hash of each full bundle, and together with the last bundle they lead to the
+ * checkpoint's root.
  */
 async function mirror(source: LogSource, state: string, { size, root }: CheckpointNote): Promise<void> {
   const full = Math.floor(size / TILE_WIDTH);
@@ -168,8 +172,8 @@ async function keepBundle(state: string, index: number, leaves: Uint8Array): Pro
 }
 
 /**
- * Writes a file and creates the directories of its path. A web server may serve the directory meanwhile. It never sees
- * a partial file, and a file that already has this content is not touched.
+ * Writes a file and creates the directories of its path. A web server may serve the directory meanwhile, so the file
+ * never appears partially written. A file that already has this content is not touched.
  */
 export async function writeInto(directory: string, path: string, bytes: Uint8Array | string): Promise<void> {
   const file = join(directory, path);
@@ -178,7 +182,10 @@ export async function writeInto(directory: string, path: string, bytes: Uint8Arr
   await replaceFile(file, bytes);
 }
 
-/** @throws Contradiction when the tiles prove that the log has another leaf; NotAccepted when they prove nothing. */
+/**
+ * Verifies that the log contains the leaf of a receipt. @throws Contradiction when the tiles prove that the log has
+ * another leaf there; NotAccepted when nothing is proved.
+ */
 async function verifyPresence(source: LogSource, policy: Policy, now: CheckpointNote, receipt: string): Promise<void> {
   const { index, recordHash } = await verifyProof(receipt, policy);
   if (index >= now.size) throw new NotAccepted(`The receipt of leaf ${index} is not in the log of ${now.size} leaves.`);

@@ -7,16 +7,14 @@ export type KeyUse = "log" | "witness";
 
 const TYPE_OF: Record<KeyUse, number> = { log: 1, witness: 4 };
 const SECRET_PREFIX = "PRIVATE+KEY+";
-/**
- * The bytes before an Ed25519 seed in PKCS #8, the only format in which Web Crypto accepts a private key of 32 bytes.
- */
+/** The bytes that precede an Ed25519 seed in PKCS #8. Web Crypto accepts a private key only in this format. */
 const PKCS8_PREFIX = Uint8Array.of(0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20);
 const SIGNATURE_BYTES = 64;
 /** Length of the time before the Ed25519 signature in a cosignature. Bytes. */
 const TIME_BYTES = 8;
-/** The last second of the year 9999. Later dates have no usual text form. */
+/** The last second of the year 9999, because later dates have no usual text form. */
 const TIME_MAX = 253_402_300_799n;
-/** Maximum number of signature lines in a note. It limits how much a verifier reads. */
+/** Maximum number of signature lines in a note, which limits the work of a verifier. */
 const SIGNATURES_MAX = 100;
 
 /** A key that verifies notes. */
@@ -93,15 +91,15 @@ function prefixWithType(use: KeyUse, bytes: Uint8Array): Uint8Array {
   return concat([Uint8Array.of(TYPE_OF[use]), bytes]);
 }
 
-/** The 32 bytes of a key or a seed. They follow the byte for its use. */
+/** The 32 bytes of a key or a seed, after the byte that names its use. Null for other text. */
 function parseTyped(use: KeyUse, encoded: string): Uint8Array<ArrayBuffer> | null {
   const bytes = decodeBase64(encoded);
   return bytes?.length === 33 && bytes[0] === TYPE_OF[use] ? bytes.subarray(1) : null;
 }
 
 /**
- * A note: a text, and one signature line for each of a log's keys. Ed25519 is deterministic, so the same text gives the
- * same note.
+ * A note: a text, and one signature line for each of a log's keys. Ed25519 is deterministic, so signing a text again
+ * gives the same note.
  */
 export async function signNote(keys: readonly SignerKey[], text: string): Promise<string> {
   const lines = await Promise.all(keys.map(async (key) => signatureLine(key, await sign(key, text))));
@@ -156,7 +154,7 @@ export function parseNote(note: string): ParsedNote | null {
  * Whether this runtime verifies Ed25519: Node, Chrome and Edge since version 137, Firefox since 129, Safari since 17.
  */
 export async function hasEd25519(): Promise<boolean> {
-  // The base point, which is a valid public key.
+  // Tries to import the curve's base point, which is a valid public key.
   const key = new Uint8Array(32).fill(0x66).with(0, 0x58);
   return crypto.subtle.importKey("raw", key, { name: "Ed25519" }, false, ["verify"]).then(
     () => true,
@@ -195,7 +193,7 @@ async function isValid({ publicKey }: VerifierKey, signature: Uint8Array<ArrayBu
     const key = await crypto.subtle.importKey("raw", publicKey, { name: "Ed25519" }, false, ["verify"]);
     return await crypto.subtle.verify({ name: "Ed25519" }, key, signature, encodeUtf8(text));
   } catch {
-    // The bytes are not a point of the curve.
+    // The key's bytes are not a point of the curve.
     return false;
   }
 }

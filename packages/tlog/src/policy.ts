@@ -30,7 +30,7 @@ export interface Policy {
  */
 export class NotAccepted extends Error {}
 
-/** The policy cannot be parsed. This says nothing about a receipt. */
+/** The policy cannot be parsed, which says nothing about the receipt or checkpoint. */
 export class PolicyNotRead extends NotAccepted {}
 
 /** The policy does not name the log. The receipt or checkpoint may be valid under another policy. */
@@ -39,8 +39,8 @@ export class LogNotNamed extends NotAccepted {}
 const LINES_MAX = 1_000;
 
 /**
- * If a program has changed or replaced the file, returns a sentence with the cause and the remedy. Otherwise returns
- * null.
+ * If a program has changed the file, or saved another file in its place, returns a sentence with the cause and the
+ * remedy. Otherwise returns null.
  */
 export function explainDamage(text: string, what: string): string | null {
   const again = `Download the ${what} again, with curl -o`;
@@ -110,7 +110,7 @@ export async function parsePolicy(text: string): Promise<Policy> {
 /** Whether the witnesses with these names meet the quorum. */
 export function meetsQuorum(policy: Policy, witnesses: ReadonlySet<string>): boolean {
   const met = new Set(witnesses);
-  // One pass is enough, because a policy defines a group after its members.
+  // One pass over the groups is enough, because a policy defines each group after its members.
   for (const { name, threshold, members } of policy.groups) {
     if (members.filter((member) => met.has(member)).length >= threshold) met.add(name);
   }
@@ -118,8 +118,8 @@ export function meetsQuorum(policy: Policy, witnesses: ReadonlySet<string>): boo
 }
 
 /**
- * Verifies a checkpoint against a policy: the origin and the signature of one of its logs, and the quorum of its
- * witnesses.
+ * Verifies a checkpoint against a policy: that one of the policy's logs has signed it under its own origin, and that
+ * the quorum of witnesses has cosigned it.
  * @param canVerify whether the runtime verifies signatures. See `verifySignatures`.
  * @returns the witnesses' valid cosignatures.
  * @throws NotAccepted with the reason.

@@ -11,7 +11,7 @@ const PROOF_MAX = 63;
 
 /** A proof that a leaf is in the log (C2SP tlog-proof). A receipt has the event's payload as `extra`. */
 export interface Proof {
-  /** The payload, an object in canonical JSON. It is untrusted until its SHA-256 was found equal to the leaf's data. */
+  /** The payload, an object in canonical JSON. Do not trust it before its SHA-256 was compared with the leaf's data. */
   extra: Uint8Array | null;
   index: number;
   hashes: Uint8Array[];
@@ -73,7 +73,7 @@ export interface Proved {
   index: number;
   origin: string;
   size: number;
-  /** The witnesses that saw this checkpoint, and when. */
+  /** The witnesses that have cosigned this checkpoint, and when. */
   cosignatures: NoteSignature[];
 }
 

@@ -21,8 +21,8 @@ export function formatTilePath({ level, index, width }: TilePath): string {
 }
 
 /**
- * Parses a path. Returns null unless the path is exactly as {@link formatTilePath} writes it, so every tile has a
- * single path.
+ * Parses a path. Returns null unless {@link formatTilePath} would write exactly this text, so that every tile has only
+ * one path.
  */
 export function parseTilePath(path: string): TilePath | null {
   const match = /^tile\/(\d|entries)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);

@@ -1,4 +1,4 @@
-// For servers, which hash millions of nodes. For each hash, Web Crypto takes ten times as long as Node's own function.
+// For servers, which hash millions of nodes: Web Crypto takes ten times as long per hash as Node's own function.
 import { hash } from "node:crypto";
 import { HASH_BYTES, type LeafRange, placeOf, subtreesOf, TILE_WIDTH, type TileId } from "./merkle.ts";
 import { tileWidth } from "./tiles.ts";
@@ -17,7 +17,7 @@ function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
   return sha256(NODE);
 }
 
-// As a string with one character per byte. `hash` returns it in a third of the time that a Buffer takes.
+// Asks `hash` for a string with one character per byte, because this takes a third of the time of a Buffer.
 function sha256(data: Uint8Array): Buffer {
   return Buffer.from(hash("sha256", data, "binary"), "binary");
 }
@@ -110,7 +110,7 @@ export class TreeAppender {
     this.#grow(0, before, entries);
   }
 
-  /** Appends full bundles, given as the root of each, to a tree that has only full bundles. */
+  /** Appends full bundles, given by their roots, to a tree that has only full bundles. */
   appendBundles(roots: Uint8Array): void {
     const before = this.#size / TILE_WIDTH;
     this.#size += (roots.length / HASH_BYTES) * TILE_WIDTH;
@@ -132,7 +132,7 @@ export class TreeAppender {
   }
 
   /**
-   * Returns the bundles and tiles that have grown and discards them, so that only the edge of a large tree stays in
+   * Returns the bundles and tiles that have grown, and forgets them, so that only the edge of a large tree stays in
    * memory.
    */
   takeGrown(): StoredTile[] {
@@ -146,7 +146,7 @@ export class TreeAppender {
    */
   #grow(level: number, countBefore: number, hashes: Uint8Array): void {
     const edge = this.#edge[level] ?? Buffer.alloc(0);
-    // A Buffer over the same bytes, if no bytes precede them.
+    // Makes no copy if no bytes precede the new ones.
     const all =
       edge.length > 0 ? Buffer.concat([edge, hashes]) : Buffer.from(hashes.buffer, hashes.byteOffset, hashes.length);
     const firstIndex = Math.floor(countBefore / TILE_WIDTH);

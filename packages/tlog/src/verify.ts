@@ -1,4 +1,4 @@
-// The part of the package that browsers can load. It needs Web Crypto, and no module of Node.
+// The modules of the package that browsers can load. They need Web Crypto, and no module of Node.
 export * from "./bytes.ts";
 export * from "./canonical.ts";
 export * from "./checkpoint.ts";

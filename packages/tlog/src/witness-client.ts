@@ -20,16 +20,19 @@ export type WitnessAnswer =
   /** The witness cosigned the checkpoint. `line` is its signature line. */
   | { kind: "cosigned"; line: string }
   /**
-   * The witness claims to have cosigned a larger tree of this log. Either the database has lost a part of the log, or
-   * another process has published since.
+   * The witness says that it has cosigned a larger tree of this log. Either the database has lost a part of the log, or
+   * another process has published meanwhile.
    */
   | { kind: "ahead"; size: number }
   /**
-   * The witness claims to have cosigned a different tree of the same size, or rejects the proof. The database then has
-   * a different log.
+   * The witness says that it has cosigned another tree of the same size, or rejects the proof. If it is right, the
+   * database has another log.
    */
   | { kind: "contradicts"; reason: string }
-  /** The witness refuses to cosign an empty tree, and names no larger tree that it has cosigned. */
+  /**
+   * The witness does not cosign an empty tree, and names no larger tree that it has cosigned. So it does not know the
+   * log yet.
+   */
   | { kind: "knowsNothing" }
   /** The witness did not respond, or its response cannot be used. */
   | { kind: "failed"; reason: string };
@@ -59,8 +62,8 @@ export async function askWitness(
     if (witnessSize !== null && witnessSize > checkpoint.size) return { kind: "ahead", size: witnessSize };
     const isRefusal = status >= 400 && status < 500 && status !== 409;
     if (checkpoint.size === 0 && (isRefusal || witnessSize === 0)) return { kind: "knowsNothing" };
-    // Witnesses of the first version of tlog-witness answer 409 with the checkpoint's own size. Later versions answer
-    // 422.
+    // Such an answer means a contradiction: witnesses of the first version of tlog-witness answer 409 with the
+    // checkpoint's own size, and later versions answer 422.
     if (status === 422 || (witnessSize === proofFrom && witnessSize === checkpoint.size)) {
       return { kind: "contradicts", reason: `it answered ${status} for the tree of ${checkpoint.size} leaves` };
     }
@@ -78,8 +81,8 @@ export function namesIn({ witnesses }: Policy, asked: readonly { witness: Witnes
 }
 
 /**
- * A sentence about what a witness claims against a database whose tree has `size` leaves. Null if it claims nothing. A
- * witness does not prove a claim.
+ * What a witness says against a database whose tree has `size` leaves, as a sentence. Null if it says nothing against
+ * it. A witness cannot prove what it says.
  */
 export function claimOf(name: string, answer: WitnessAnswer, size: number): string | null {
   if (answer.kind === "contradicts") return `The witness ${name} contradicts the database: ${answer.reason}.`;

@@ -12,7 +12,7 @@ import { parseRequest } from "./witness-client.ts";
 
 /** Maximum length of a request: a checkpoint with its proof and a hundred signatures. Bytes. */
 const REQUEST_MAX = 64_000;
-/** The tree of a log that this witness has not seen yet. */
+/** The tree of a log that the witness has not seen yet: the empty tree. */
 const EMPTY: TreeHead = { size: 0, root: rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0)) };
 
 /** A witness's response to `add-checkpoint`. */
@@ -40,7 +40,8 @@ export class WitnessServer {
   /** Unlocks the state for other processes. */
   readonly close: () => unknown;
   /**
-   * The last request. Requests run one at a time, because each must see the tree that the previous request cosigned.
+   * The last request. Requests run one after another, because each must see the tree that the previous one has
+   * cosigned.
    */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -50,7 +51,7 @@ export class WitnessServer {
   }
 
   /**
-   * Opens a witness with the state in a file, and locks the state. Otherwise, two processes could cosign trees that
+   * Opens a witness with the state in a file. Locks the state, because two processes could otherwise cosign trees that
    * contradict each other. A missing file means an empty state.
    * @throws FileLocked; DamagedState when the file contains no valid state.
    */
@@ -103,8 +104,8 @@ export class WitnessServer {
 }
 
 /**
- * The last tree of each log that a witness has cosigned, by origin. Null if the text is not in the form that a witness
- * writes.
+ * Parses a witness's state: the last tree of each log that it has cosigned, by origin. Null if the text does not have
+ * the form in which a witness writes it.
  */
 function parseState(text: string): Map<string, TreeHead> | null {
   try {
@@ -135,7 +136,8 @@ export async function serveWitness(
       response.writeHead(status, { "content-type": contentType }).end(text);
     try {
       if (request.url !== "/add-checkpoint" || request.method !== "POST") return answer(404, "POST /add-checkpoint\n");
-      // Destroying a request that is too long would close the connection before the response is sent.
+      // Keeps the request open even if it is too long. Destroying it would close the connection before the response is
+      // sent.
       const body = await readBody(request.iterator({ destroyOnReturn: false }), REQUEST_MAX);
       if (body === null) return answer(400, "The request is too long.\n");
       const now = Math.floor(Date.now() / 1_000);
