@@ -22,7 +22,9 @@ type ReferenceOutcome =
   | { kind: "ended" }
   /** Another transaction is redeeming or ending the reference. */
   | { kind: "held" }
-  /** Another server is the primary now, and may lack the data that was read for the response. Nothing is certain. */
+  /**
+   * Another server has become the primary. It may lack the data that was read for the response, so nothing is certain.
+   */
   | { kind: "elsewhere" };
 
 /**
