@@ -151,8 +151,9 @@ async function embeddedPostgres(stops: Stop[]): Promise<string> {
     port: await findSteadyPort(),
     password: "test",
     // This data need not survive a crash. Tests of crashes start their own Postgres servers.
-    // Hashing a password 4 096 times, on both sides, would cost more than the rest of a connection.
-    settings: ["fsync=off", "full_page_writes=off", "scram_iterations=1", MAX_CONNECTIONS],
+    // Hashing a password 4 096 times, on both sides, would cost more than the rest of a connection. A database is
+    // dropped before a vacuum would help its tests.
+    settings: ["fsync=off", "full_page_writes=off", "autovacuum=off", "scram_iterations=1", MAX_CONNECTIONS],
   };
   await startPostgres(server);
   stops.unshift(() => stopPostgres(server));

@@ -46,7 +46,8 @@ export async function connectRedis(redisUrl: string): Promise<Redis> {
 async function cloneTemplate(): Promise<{ name: string; ownerUrl: string; db: pg.Pool }> {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
-  await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
+  // Copying the files takes half the time of writing every page to the WAL, which is the default.
+  await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")} STRATEGY FILE_COPY`);
   const ownerUrl = withPath(inject("databaseUrl"), name);
   const db = openLastingPool({ connectionString: ownerUrl, max: 8 });
   return { name, ownerUrl, db };
