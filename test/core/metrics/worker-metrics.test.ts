@@ -141,7 +141,8 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
     });
   await untilRefused(null);
   await issueVouchers(servers.db, partner, 1);
-  await until(async () => (await servers.db.query("SELECT FROM log_published WHERE size > 0")).rowCount === 1);
+  // A backup without a leaf that the witness has cosigned would be refused for ever.
+  await until(async () => (await servers.db.query(ALL_PUBLISHED)).rowCount === 1);
   const restore = await backUp(servers.db);
   await tamper(servers.db, "UPDATE log_tree SET size = size + 1");
   await untilRefused("contradiction");
@@ -161,6 +162,12 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
   await issueVouchers(servers.db, partner, 1);
   await untilRefused("witnesses");
 });
+
+/** One row if the log has published the hash of every event. */
+const ALL_PUBLISHED = `
+  SELECT FROM log_published
+   WHERE size = (SELECT sum(leaves) FROM log_batches)
+     AND NOT EXISTS (SELECT FROM voucher_events WHERE seal_status = 'Pending')`;
 
 const read = async (name: string, labels?: Record<string, string>) =>
   (await scrape(sweeper.metricsUrl)).value(name, labels) ?? Number.NaN;
