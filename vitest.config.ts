@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// The suffix of a file's name is its class. A file without a suffix is a guarantee.
+// The suffix of a file's name is its class. A file without a suffix is a guarantee. CONTRIBUTING.md has the rule.
 
-/** The slower tests: fault campaigns, browsers, hostile input, benchmarks and long end-to-end runs. */
+/** The slower tests, and those of generators, documents and the campaigns' judges. */
 const CAMPAIGNS = ["**/*.{campaign,browser}.test.ts"];
 /**
  * Campaigns that compare times under load with times without. They run alone, because other files would change the
