@@ -361,7 +361,7 @@ it("a second host's anchor follows the checkpoints that the first host serves", 
   expect(readFileSync(other, "utf8")).toBe(readAnchor());
 });
 
-it("an anchor stops every pass and `log init` if the database does not have its log", async () => {
+it("an anchor stops every pass and `log init` if the database lacks the anchor's log", async () => {
   await writeAnchor(2);
   expect(await run()).toMatchObject(refused(/has no log, but an anchor has one/));
   await expect(begin(true)).rejects.toThrow(/knows 2 leaves, the database 0/);
@@ -461,7 +461,7 @@ it.each<[string, Answer]>([
   expect(await run()).toMatchObject({ size: 4, published: 4, cosigned: 1 });
 });
 
-it("the anchor does not get a tree that witnesses contradict, and continues when they agree", async () => {
+it("the sequencer writes no tree to the anchor while witnesses contradict it", async () => {
   let refuses = false;
   files.setWitnesses([await startRefusing((note) => refuses && parseCheckpoint(note)?.size === 9)]);
   const { run } = await begun(4);
@@ -527,7 +527,7 @@ it("witnesses replace a deleted anchor if enough of them respond", async () => {
   });
 });
 
-it("witnesses of a log without its anchor are sent only text that the log has signed", async () => {
+it("without its anchor, a log sends its witnesses only text that it has signed", async () => {
   const { url, state } = await startWitness(servers, files);
   files.setWitnesses([url]);
   await begun(4);

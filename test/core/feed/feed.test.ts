@@ -51,7 +51,7 @@ it("the feed has each event once with any page size, and only new events after i
   expect(after.map(({ entityId }) => entityId)).toEqual([voucher?.id]);
 });
 
-it("the feed does not skip an event that commits after a later one", async () => {
+it("the feed does not skip an event that commits after an event with a later position", async () => {
   const [slow, quick] = await issueVouchers(servers.db, partner, 2);
   await untilListed(till, "", quick?.id ?? "", 1);
   const { cursor } = await readAll(till);

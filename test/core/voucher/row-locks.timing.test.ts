@@ -285,7 +285,7 @@ describe("while a redemption under one reference is written and not committed", 
   });
 });
 
-it("a voucher that refuses 40 callers again and again does not delay redeems of others", async () => {
+it("a voucher that 40 callers try again and again does not delay redeems of other vouchers", async () => {
   const hot = await issue();
   await rival.reserve(hot.code);
   const answers: string[] = [];

@@ -33,7 +33,7 @@ it("a rate limiter returns the remaining calls: one less for each call, 0 for a 
 /** Tolerated error of a process in either direction: one and a half twentieths of the limit. */
 const SLACK = 15;
 
-it.each([2, 4])("rate limiters of %i processes share one limit, within a thirteenth of it each", async (processes) => {
+it.each([2, 4])("rate limiters of %i processes share one limit, each within a thirteenth of it", async (processes) => {
   const measure = async () => {
     const name = counting.newName();
     const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
