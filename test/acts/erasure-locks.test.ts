@@ -46,7 +46,7 @@ const TEXT_LOCKS: Record<string, [lock: string, argumentsOf: (id: string) => unk
 };
 
 /**
- * Erasures of the voucher at position 3 of a user's vouchers, and whether they erase the user's other vouchers as well.
+ * Ways to erase the voucher at position 3 of a user's vouchers, and whether each also erases the user's other vouchers.
  */
 const ERASERS: Record<string, [erasesAll: boolean, erase: (userId: string, id: string) => Promise<unknown>]> = {
   user: [true, (userId) => erasePerson(provisioning(db), { by: "user", userId }, null)],

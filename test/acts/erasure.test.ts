@@ -379,7 +379,7 @@ it("an erasure of a referrer waits for a running claim by the referrer's link, a
   expect(await textsWith(referrerId)).toEqual([]);
 });
 
-/** Administrators' changes for a user, each with the audit entry of its transaction. */
+/** Changes by administrators that name a user. The transaction of each also writes an audit entry. */
 const NAMING = {
   "an addition of a member": "INSERT INTO members (organization_id, user_id, role) VALUES ($2, $1, 'owner')",
   "an offer to a referrer": `INSERT INTO referrer_contracts (id, brand_id, user_id)

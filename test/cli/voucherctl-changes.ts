@@ -31,7 +31,7 @@ export interface Change {
   sql?: string;
 }
 
-/** The changes of an entity, by its type, in order. */
+/** For each type of entity, changes of one entity, in order. */
 export const CHANGES: Record<string, Change[]> = {
   Organization: [
     {

@@ -101,7 +101,7 @@ it("an issue whose reference is used and erased during its wait creates no batch
 
 it("simultaneous issues under one reference issue one batch", async () => {
   const asked = { ...TERMS, count: 2_000, issueRef: newRef() };
-  // A call waits two seconds for another one, which may take longer on a busy machine.
+  // Repeats a call that got a 503: it waits two seconds for another call, which may take longer on a busy machine.
   const issueOnce = () => untilDecided(() => post(`products/${partner.productId}/batches`, asked));
   const answers = await Promise.all([issueOnce(), issueOnce(), issueOnce()]);
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);

@@ -28,7 +28,7 @@ let [apiLines, workerLines]: [Line[], Line[]] = [[], []];
 let everything = "";
 /** The texts that no line may contain. */
 const secrets: string[] = [SECRET];
-/** Every request by its id, with the expected content of its line. */
+/** All requests by id, with the expected content of their log lines. */
 const requests = new Map<string, Record<string, unknown>>();
 
 beforeAll(async () => {

@@ -211,7 +211,9 @@ export async function startWitness(
   return { url: served.url, close, state: () => JSON.parse(readFileSync(state, "utf8"))[ORIGIN] };
 }
 
-/** Every leaf of the tree, in order, from the events and their batches, without the bundles. */
+/**
+ * Every leaf of the tree, in order. Reads them from the events and their leaf batches, and not from the log's bundles.
+ */
 export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
   const { rows } = await db.query<{ place: number; hash: Buffer }>(
     `SELECT ${leafOfEvent("e", "b")}::int AS place, e.record_hash AS hash

@@ -12,8 +12,8 @@ const poolId = Number(process.env.VITEST_POOL_ID ?? 0) % 8;
 let portsTried = 0;
 
 /**
- * Finds a free port that stays free until its process starts, and while its process is stopped. Each call returns
- * another one.
+ * Finds a port that stays free until its process starts, and while its process is stopped. Each call returns another
+ * port.
  */
 export async function findSteadyPort(): Promise<number> {
   for (;;) {

@@ -160,7 +160,7 @@ export function useDatabase() {
   };
 }
 
-/** An object that reads its properties from another one, which does not exist yet. */
+/** Returns an object that reads its properties from the object that `find` returns, which may not exist yet. */
 export function lazily<T extends object>(find: () => T): T {
   return new Proxy({} as T, {
     get(_target, name) {

@@ -125,7 +125,7 @@ describe("after a checkpoint is published", () => {
     const file = join(files.directory, "early.tlog-proof");
     writeFileSync(file, body);
     const command = ["docs/verify-receipt.mjs", file, tlogKey.text, String(witnessKeys[0]?.text)];
-    // Another process verifies, because blocking this one would count as a pause of its service.
+    // Another process verifies the receipt, because this process also runs the service, which would count as paused.
     const verified = await promisify(execFile)(process.execPath, command);
     expect(verified.stderr).toMatch(/^Valid: the log \S+ has this event, [^\n]+\.\n$/);
     expect(JSON.parse(verified.stdout)).toMatchObject({

@@ -76,7 +76,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
   it("log audit needs the database, and log audit --url needs a policy instead", async () => {
     expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
     const served = ["log", "audit", "--url", own.api.url, "--policy", at("policy"), "--voucher", own.voucherId];
-    // This command needs no database: DATABASE_URL names one that does not respond.
+    // The command must not need a database, so DATABASE_URL names a server that does not respond.
     const elsewhere = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
     const audited = await voucherctl.run([...served, "--json"], elsewhere);
     expect(JSON.parse(audited.stdout)).toEqual({

@@ -395,7 +395,7 @@ it("the list of faults has each organization's ending batches, even if another o
     );
   await add(far);
   expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
-  // These batches end soon, before the others.
+  // Adds batches that end soon, before the others.
   await add(new Date(Date.now() + 3_600_000));
   expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
   expect((await read()).stock).toHaveLength(STOCK.batchesMax);

@@ -166,7 +166,7 @@ it("an allowlist uses the last untrusted address in a trusted proxy's X-Forwarde
   for (const forwarded of [
     "198.51.100.7",
     "203.0.113.9, 198.51.100.7, 10.1.2.3",
-    // Empty list elements (RFC 9110, 5.6.1).
+    // A list with empty elements (RFC 9110, 5.6.1).
     " ,198.51.100.7 ,",
     "::FFFF:c633:6407",
     "198.51.100.7, ::ffff:10.1.2.3",

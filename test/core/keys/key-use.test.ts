@@ -229,7 +229,7 @@ async function backdateUse(keyId: string, seconds: number): Promise<void> {
   );
 }
 
-/** Runs `work`, and returns how often the API sent the named statement meanwhile. */
+/** Runs `work`, and returns how often the API sent the named statement during it. */
 async function countQueries(
   by: TestApi,
   name: string,

@@ -88,7 +88,7 @@ it("a request id that repeats a reference is echoed, but neither logged nor stor
   await until(async () => (await search(requestId)).status === 303);
   const { location } = await search(requestId);
   expect(rowsOf((await browse(api.url + location, { headers })).text)).toHaveLength(1);
-  // A search for the logged form finds the call as well.
+  // A search for the id in its logged form also finds the call.
   expect((await search(keptForm(requestId))).location).toBe(location);
   const { redis, deployment } = api.ctx;
   const names = await redis.keys(`{pva:${deployment.id}:calls}*`);

@@ -159,7 +159,7 @@ describe("completeUntil that two processes answer in turn", () => {
   it("completeUntil never decreases when two processes answer in turn", async () => {
     const [first, second] = [openProcess(), openProcess()];
     const before = await first();
-    // The other process may move completeUntil a millisecond after this one.
+    // The second process may get a later completeUntil only after a millisecond.
     const told = await until(async () => {
       await advanceCompleteUntil(worker.pool, FAR);
       const time = await second();

@@ -24,7 +24,7 @@ import { useService } from "../../support/use-service.ts";
  */
 let unused: IssuedVoucher[];
 
-/** Concurrent jobs of each of the two workers: so few that one voucher can occupy them all. */
+/** The jobs that each of the two workers runs at once: so few that the jobs of one voucher can occupy all. */
 const CONCURRENCY = 8;
 /** How long a redeem waits for a locked row. An answer after twice this time means two waits. */
 const REDEEM_LOCK_MS = 5_000;
@@ -166,7 +166,8 @@ describe("while many vouchers' rows are locked", () => {
       locked.map(({ id }) => id),
       async () => {
         const redemptions = locked.map(({ id }) => redeemDirectly(id));
-        // This voucher is decided in the same batch, which has then skipped the others.
+        // The worker decides this voucher in the same batch as the locked ones. Its result shows that the batch has
+        // skipped those.
         expect(await redeemDirectly(free.id)).toMatchObject({ reply: { kind: "redeemed" } });
         return { redemptions };
       },

@@ -116,7 +116,7 @@ async function insertReservations(db: pg.Pool, which: string, state: string, end
   );
 }
 
-/** Columns of each index by its name, and of all indexes of a table by the table's name. */
+/** The columns of each index, by the index's name, and the columns of all indexes of a table, by the table's name. */
 interface IndexColumns {
   ofIndex: Map<string, string[]>;
   ofTable: Map<string, string[]>;

@@ -140,7 +140,7 @@ it("a user's limit is a tenth of a key's, separate for acquisitions and reads", 
   const reply = await reader.listing(offer.listingId);
   expect(reply.headers.get("ratelimit-policy")).toBe('"browse";q=1;w=1');
   await limited(() => reader.listing(offer.listingId));
-  // The same user may still claim, and another user may still read.
+  // After the reads, the same user may still claim, and another user may still read.
   const taken = await reader.claimProduct(offer.productId);
   expect(taken.status).toBe(200);
   expect(taken.headers.get("ratelimit-policy")).toBe('"take";q=1;w=1');

@@ -98,7 +98,7 @@ it("a working address is used although the name has many unreachable ones of the
 
 it("a private address from a name's second look-up is never connected to", async () => {
   const secret = await receive();
-  // The same port at an address that no other program uses.
+  // Listens on the receiver's port, at an address that no other program uses.
   const good = await receive({
     host: "127.0.0.2",
     port: secret.port,

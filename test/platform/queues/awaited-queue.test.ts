@@ -31,7 +31,7 @@ let replyProxy: TcpProxy;
 let inbox: ReplyInbox;
 let closing: AbortController;
 let awaited: AwaitedQueue<Sum, SumReply>;
-/** The same queue, for direct access. */
+/** BullMQ's own view of the queue, for direct access. */
 let queue: Queue;
 let outside: RedisClient;
 let workers: RunningWorker[];
@@ -410,7 +410,7 @@ it.each([
   }
   const patient = new AwaitedQueue(sumQueue, resourcesOn(connection));
   const ask = () => patient.addAndWait(newJobId(), SUM, NO_TIMEOUT_MS);
-  // The commands that open the queue were sent before this one, and fail before it.
+  // Waits until the commands that open the queue have failed, because they were sent before this ping.
   await expect(connection.ping()).rejects.toThrow();
   expect(patient.hasOpened).toBe(false);
   if (how === "cannot be reached") expect(await ask()).toMatchObject({ kind: "unknown" });

@@ -8,7 +8,7 @@
 -- log use.
 
 -- name: make_symbols
--- The ten symbols of a TypeID's time.
+-- Defines a function that writes a time as the first ten symbols of a TypeID.
 CREATE FUNCTION pg_temp.symbols_of(ms bigint) RETURNS TABLE (symbols text) LANGUAGE sql IMMUTABLE AS $$
   SELECT substr(a, (ms >> 45)::int + 1, 1) || substr(a, (ms >> 40 & 31)::int + 1, 1)
          || substr(a, (ms >> 35 & 31)::int + 1, 1) || substr(a, (ms >> 30 & 31)::int + 1, 1)
@@ -19,7 +19,7 @@ CREATE FUNCTION pg_temp.symbols_of(ms bigint) RETURNS TABLE (symbols text) LANGU
 $$;
 
 -- name: make_random
--- The symbols of a TypeID after its time.
+-- Defines a function that makes the symbols of a TypeID after those of its time.
 CREATE FUNCTION pg_temp.random_of(hash text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT 'e' || left(hash, 2) || '8' || substr(hash, 3, 10) || '00'
 $$;
@@ -30,7 +30,7 @@ CREATE FUNCTION pg_temp.iso(at timestamptz) RETURNS text LANGUAGE sql STABLE AS 
 $$;
 
 -- name: make_batches
--- One batch an hour, before the first redemption. Number -1 is the batch of claims.
+-- Makes the table of batches: one batch an hour, before the first redemption. Number -1 is the batch of claims.
 CREATE TEMP TABLE filled_batches AS
 SELECT s.batch, 'bat_' || t.symbols || pg_temp.random_of(md5('batch ' || s.batch)) AS id, left(t.symbols, 7) AS prefix,
        b.issued_at, pg_temp.iso(b.issued_at) AS iso,
@@ -44,7 +44,7 @@ SELECT s.batch, 'bat_' || t.symbols || pg_temp.random_of(md5('batch ' || s.batch
 ALTER TABLE filled_batches ADD PRIMARY KEY (batch);
 
 -- name: make_voucher
--- A voucher by its number, from 0, with its first event.
+-- Defines a function that makes the voucher with a number, counted from 0, and its first event.
 CREATE FUNCTION pg_temp.voucher_of(n bigint) RETURNS TABLE (
   id text, code text, code_key text, serial bigint, batch_id text, issued_at timestamptz, payload text
 ) LANGUAGE sql STABLE AS $$
@@ -69,7 +69,8 @@ CREATE FUNCTION pg_temp.voucher_of(n bigint) RETURNS TABLE (
 $$;
 
 -- name: make_redemption
--- A redemption by its number, of a voucher with its first hash. Every second has a reservation of a minute before.
+-- Defines a function that makes the redemption with a number. Its parameters are the redeemed voucher and the hash of
+-- that voucher's first event. Every second redemption has a reservation from a minute before.
 CREATE FUNCTION pg_temp.redemption_of(k bigint, id text, code text, serial bigint, previous bytea) RETURNS TABLE (
   at timestamptz, ticket text, redeem_code text, payload text
 ) LANGUAGE sql STABLE AS $$
@@ -90,7 +91,8 @@ CREATE FUNCTION pg_temp.redemption_of(k bigint, id text, code text, serial bigin
 $$;
 
 -- name: make_claim
--- A claim by its number, of a voucher with its first hash.
+-- Defines a function that makes the claim with a number. Its parameters are the claimed voucher and the hash of that
+-- voucher's first event.
 CREATE FUNCTION pg_temp.claim_of(c bigint, id text, code text, serial bigint, previous bytea) RETURNS TABLE (
   user_id text, at timestamptz, data text, payload text
 ) LANGUAGE sql STABLE AS $$

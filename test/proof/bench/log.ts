@@ -171,7 +171,7 @@ try {
   };
 
   try {
-    // This part comes first, because the leaves of the sequencer's part have no events.
+    // The audit comes first, because the later measurement of the sequencer adds leaves without events.
     if (events > 0) await measureAudit();
     if (leaves > 0) await measureSequencer();
     if (seconds > 0) await measureLatency();

@@ -195,7 +195,7 @@ export async function openStage(
 
 /** Runs commands of a checkout on a database. */
 function commandOf({ root, databaseUrl, signal }: { root: string; databaseUrl: string; signal: AbortSignal }) {
-  // These commands need no Redis, and with an address they do not start an embedded one.
+  // The commands need no Redis. The address keeps them from starting an embedded Redis.
   const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl, REDIS_URL: "redis://127.0.0.1:1" };
   return async (script: string, ...args: string[]) =>
     (await run(process.execPath, [script, ...args], { cwd: root, env, signal })).stdout;

@@ -235,7 +235,7 @@ export class FaultPostgres implements FaultyDatabase {
   }
 }
 
-/** Copies a folder's content. Files may disappear meanwhile. */
+/** Copies a folder's content. Files may disappear during the copy. */
 async function copyAll(from: string, to: string, isWanted: (name: string) => boolean): Promise<void> {
   const paths = readdirSync(from).flatMap((name) => (isWanted(name) ? [join(from, name)] : []));
   if (paths.length === 0) return;

@@ -39,8 +39,8 @@ export interface Scene extends Stage {
   /** Waits. Returns at once if the run has ended, so that the caller soon undoes its fault. */
   pause: (ms: number) => Promise<void>;
   /**
-   * Excludes faults of the server from work that needs a running server. A fault that needs both locks takes this one
-   * first.
+   * Excludes faults of the server from work that needs a running server. A fault that needs `redisTurn` too takes
+   * `postgresTurn` first.
    */
   postgresTurn: Turn;
   redisTurn: Turn;

@@ -8,7 +8,7 @@ import { hasFakeTime } from "./stepped-clock.ts";
 // More than the maximum time of the faults, for recovery and checks.
 vi.setConfig({ testTimeout: 1_800_000 });
 
-/** These faults have their own campaign, because they use up much of Postgres. */
+/** These faults have their own campaign, because they block Postgres for much of the time. */
 const ALONE: TargetName[] = ["setBack", "repeatedActs", "lockedRows", "floods"];
 
 it("partners and users get true answers, and each voucher one redemption, during faults", async () => {

@@ -64,8 +64,8 @@ export async function killPostgres(directory: string): Promise<void> {
 }
 
 /**
- * Kills one process of a server, if any. Returns a function that says whether the other processes of that time have
- * ended as well.
+ * Kills one process of a server, if the server has one. Returns a function that says whether the server's other
+ * processes of that time have ended too.
  */
 export function killOneOf(directory: string, random: SeededRandom): (() => boolean) | null {
   const postmaster = findPostmaster(directory);

@@ -71,7 +71,10 @@ export function toRecords(
   };
 }
 
-/** @param history contains the erasures. The records have the references' original texts. */
+/**
+ * Reads the records from the database.
+ * @param history names the erased references, so that the records can have their original texts.
+ */
 export async function readRecords(db: pg.Pool, clock: SteppedClock, history: History | null = null): Promise<Records> {
   const msOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
   const redemptions = await db.query<RecordedRedemption>(

@@ -183,10 +183,8 @@ export function passes(name: string, how: "unclear" | "over"): Apply {
 }
 
 /**
- * The effect of an answer that waits for the standbys: they then have all earlier changes too, so none of these can be
- * lost. In a state without `earlier`, such an answer changes nothing, so the search places it at once, although it
- * would change a later state that has some. That is still correct, because more of `earlier` never allows fewer
- * outcomes.
+ * The effect of an answer that waits for the standbys. They then have all earlier changes too, so no loss can undo
+ * these.
  */
 export function confirmed(apply: Apply): Apply {
   return (was) => apply(was).map((after) => (after.earlier.length === 0 ? after : { ...after, earlier: [] }));

@@ -288,7 +288,7 @@ it.skipIf(!HAS_CLOCK)(
     await faults();
     await postgres.clock.set(-HOUR_MS);
     await until(async () => {
-      // Repeated, because the sweeper checks this chain meanwhile and records that it is intact.
+      // Marks the chain as broken repeatedly, because the sweeper checks it now and then and records that it is intact.
       await cluster.db.query(markBrokenChains([id]));
       return (await faults()).includes("VouchersChainBroken");
     });

@@ -78,9 +78,9 @@ export class SteppedClock {
       renameSync(`${this.#file}.next`, this.#file);
       const steadyMs = this.#steadyMs;
       if (Math.abs(offsetMs - steadyMs) <= JUMP_MS) this.#steadyMs = offsetMs;
-      // A process that starts meanwhile uses the host's clock or the closed time.
+      // A process that starts during a jump of this size uses the host's clock or the closed time.
       const isOff = offsetMs - steadyMs > JUMP_MS || steadyMs - offsetMs > DAY_MS;
-      // Both offsets may apply while the file is replaced.
+      // Between `fromMs` and `setMs`, the old or the new offset applies.
       const setMs = Date.now();
       const readMs = setMs + READ_WITHIN_MS;
       const isAhead = !isOff && offsetMs > Math.min(0, steadyMs);

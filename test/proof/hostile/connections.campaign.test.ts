@@ -24,7 +24,7 @@ const LIMITS: ConnectionLimits & { keepAliveMs: number } = {
 const ASK = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
 const { servers, api, keys, issue } = useService({ workers: [] });
-/** The same application with these limits. */
+/** A second server of the same application, with the short limits. */
 let limited: HttpServer;
 let key: string;
 let code: string;

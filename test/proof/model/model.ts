@@ -60,7 +60,7 @@ interface Voucher {
   reservations: Reservation[];
   redemption: Redemption | null;
   isVoided: boolean;
-  /** Its events, in order of sequence. It does not contain reservations. */
+  /** The voucher's events, in order of sequence. Reservations are no events. */
   chain: ChainEvent[];
 }
 

@@ -27,8 +27,8 @@ const baseline = openBaseline();
 const { work } = baseline;
 const { pool } = work;
 
-// The registry has no data source of DBOS for node-postgres that fits version 5.3. This one has the same functions as
-// the documented one, on the connections that all contenders use.
+// The registry has no data source of DBOS for node-postgres that fits version 5.3. The data source below has the
+// documented functions, on the connections that all contenders use.
 const SOURCE = "redeem";
 registerDataSource({
   name: SOURCE,

@@ -79,7 +79,8 @@ async function askUntilDone(pool: Pool, request: { path: string; method: "GET" |
 
 if (process.env.PORT === undefined) {
   startRestate();
-  // The same port after each start, because an invocation continues at the address where it began.
+  // The handlers listen on the same port after each start, because an invocation continues at the address where it
+  // began.
   const port = await serve({ services: [reference, voucher], port: Number(process.env.METRICS_PORT) });
   const admin = new Pool("http://restate", socketOf("admin"));
   // Tells the server the address of the handlers.
