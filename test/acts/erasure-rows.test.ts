@@ -33,7 +33,7 @@ beforeAll(() => {
 
 afterAll(() => Promise.all(Object.values(pools).map((pool) => pool.end())));
 
-/** Erasing events that erase nothing, each as one change of a valid erasing event. */
+/** Events that differ from a valid erasing event by one change, and therefore erase nothing. */
 const NO_TRACE: [what: string, sequences: number[], change: string | null][] = [
   ["names another event", [1], null],
   ["names itself", [3], null],
@@ -435,7 +435,7 @@ async function redeemed(): Promise<string> {
   return id;
 }
 
-/** Inserts a released reservation of a voucher that ended some time ago. Its reason is also its ticket. */
+/** Inserts a reservation of a voucher that was released some time ago. Its ticket is the same text as its reason. */
 const release = (id: string, reason: string, ago = "0 seconds") =>
   db.query(
     `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,

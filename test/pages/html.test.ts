@@ -51,7 +51,7 @@ it.each([
   ["Europe/Berlin", "2026-12-31T17:00:00.000Z", "31 December 2026, 18:00 CET"],
   ["Europe/Berlin", "2026-12-31T16:59:59.999Z", "31 December 2026, 18:00 CET"],
   ["Europe/Berlin", "2026-12-31T16:59:30.000Z", "31 December 2026, 17:59 CET"],
-  // The date 2026-12-31 without a time ends in UTC.
+  // `--valid-until 2026-12-31` without a time means the end of that day in UTC.
   ["UTC", "2026-12-31T23:59:59.999Z", "31 December 2026"],
   ["Europe/Berlin", "2026-12-31T23:59:59.999Z", "31 December 2026"],
   ["America/New_York", "2026-12-31T23:59:59.999Z", "31 December 2026, 19:00 GMT-5"],

@@ -160,7 +160,10 @@ const BAD_PAYLOADS: Record<string, string | Buffer> = {
   "is not UTF-8": Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
 };
 
-/** The only leaf of a tree, with these bytes. The lines after the log's signature may differ from the witness's. */
+/**
+ * A receipt for the only leaf of a tree, with these bytes as its payload. `sign` may replace the signature lines of log
+ * and witness.
+ */
 async function proveAlone(
   name: string,
   payload: string | Buffer,

@@ -139,7 +139,7 @@ describe("a tree that was changed in the database", () => {
     const { pool, run } = await begun(5);
     waitLongForLocks(pool);
     await issue(3);
-    // Only without waiting leaves, because they would make the pass compare the tree again.
+    // First gives all leaves their positions, because waiting leaves would make the pass compare the tree again.
     const { server, ...head } = await tree();
     await integrateBatches(db, await settingsOf(files), [head], server);
     const restore = await backUp(db);

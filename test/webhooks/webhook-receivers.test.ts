@@ -168,7 +168,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
   });
 
   it(`${name} refuses a request that is too long or lacks headers, and continues`, async () => {
-    // Python closes the connection before it has read the body.
+    // The receiver in Python closes the connection before it has read the body, so there may be no answer.
     const long = await deliver(signed({ body: JSON.stringify("x".repeat(200_000)) })).catch(() => null);
     expect([401, 413, null]).toContain(long);
     expect((await fetch(receiver.url, { method: "POST", body: "{}" })).status).toBe(401);
@@ -182,7 +182,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     renameSync(events, aside);
     writeFileSync(events, "a file where the folder should be");
     writeFileSync(join(directory, NO_SPACE), "");
-    // Python closes the connection without an answer.
+    // The receiver in Python closes the connection without an answer.
     const status = await receiver.deliver(request).catch(() => null);
     rmSync(join(directory, NO_SPACE));
     rmSync(events);

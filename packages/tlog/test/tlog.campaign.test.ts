@@ -110,7 +110,7 @@ function write(path: string, content: string | Uint8Array): void {
   writeFileSync(at(path), content);
 }
 
-/** Writes a served log with these leaves. */
+/** Writes the files of a log with this number of leaves, as a server serves them. */
 async function serve(name: string, count: number): Promise<void> {
   const leaves = Buffer.concat(Array.from({ length: count }, (_, leaf) => Buffer.alloc(32, leaf)));
   const tree = new TreeAppender(0, []);

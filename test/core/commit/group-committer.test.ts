@@ -42,7 +42,7 @@ it("a committer pauses after an attempt that did not wait and left an item undec
   });
   expect(await committer.submit({ owner: "one", row: "a row" })).toBe(1);
   const [first = 0, last = 0] = [attempts[0], attempts.at(-1)];
-  // Ten pauses of 20 ms. Timers may fire two milliseconds early.
+  // Between the first and the last attempt are ten pauses of 20 ms. Timers may fire two milliseconds early.
   expect(last - first).toBeGreaterThan(180);
 });
 

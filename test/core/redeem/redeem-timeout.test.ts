@@ -31,7 +31,7 @@ it("a redeem without a worker answers 503 after the wait, and its attempt never 
   expect(added.mock.lastCall?.[2]).toBeLessThanOrEqual(WAIT_MS);
   added.mockRestore();
   expect(await dumpRows(servers.db)).toEqual(before);
-  // The answer does not wait for the withdrawal.
+  // Waits until the job is withdrawn, because the answer does not wait for that.
   await until(async () => (await countJobs(servers, redeemQueue.name)) === 0);
   expect(await servers.redis.keys(`*:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
 });

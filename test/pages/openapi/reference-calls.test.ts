@@ -28,9 +28,9 @@ import { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 import { voidVoucher } from "../../support/void-voucher.ts";
 
-// Calls each operation of the API reference with valid input, and causes each error that the reference describes, but
-// errors of access and body only once for each kind of access: `endpoint` adds them with the handlers that cause them.
-// `send` checks every response against the reference, here and in every other test.
+// Calls each operation of the API reference with valid input, and causes each error that the reference describes. The
+// handlers that check access and body are shared, so their errors are caused only once for each kind of access. `send`
+// checks every response against the reference, here and in every other test.
 
 const WEBHOOK_SECRET = "a root secret of the tests of the reference";
 /** An API that waits only a second for a worker, allows each key one miss a minute, and has no webhooks. */

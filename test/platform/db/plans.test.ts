@@ -151,7 +151,7 @@ function findSearches(node: PlanNode, columns: IndexColumns): string[] {
   const ofIndex = columns.ofIndex.get(index) ?? [];
   const unbound = ofIndex.filter((column) => !namesColumn(found, column));
   const searched = (columns.ofTable.get(table) ?? []).filter((column) => demandsValue(sifted, column));
-  // A chain has a few events.
+  // A chain has only a few events, so a filter on the events of one chain is cheap.
   const ofOneChain = table === "voucher_events" && namesColumn(found, "voucher_id");
   // An index of one expression has no columns.
   const bound = ofIndex.length === 0 ? found !== "" : unbound.length < ofIndex.length;

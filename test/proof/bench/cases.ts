@@ -19,7 +19,7 @@ export interface Case {
    * unit, if it has a step, is sent at the unit's end.
    */
   everyMs?: number;
-  /** Undoes the effects on the next turn. */
+  /** Undoes the effects of a turn that would change the next one. */
   afterwards?: (stage: Stage, redisUrl: string) => Promise<void>;
 }
 

@@ -35,7 +35,7 @@ const PART_SECONDS = 2;
 const FIRST_PART_SECONDS = 0.5;
 /** Assumed units per second of a first part. */
 const FIRST_RATE = 1_000;
-/** Vouchers for a turn as a multiple of the previous turn's use. */
+/** How many vouchers a turn gets, as a multiple of those that the previous turn used. */
 const SUPPLY_FACTOR = 2;
 
 /** The common data of a case's turns. */

@@ -255,7 +255,7 @@ export async function withClient<T>(url: string, work: (db: pg.Client) => Promis
   }
 }
 
-/** The number of rows from callers' calls. */
+/** The number of rows that calls of callers have written. */
 export async function countChanges(db: pg.Pool): Promise<number> {
   const query = `
     SELECT (SELECT count(*) FROM redemptions) + (SELECT count(*) FROM reservations)

@@ -65,7 +65,7 @@ const ISSUED = 3;
  * service may decide a call only after a short extension has ended, and refuses it. Milliseconds.
  */
 const EXTENDED_MS = [500, 5_000, 86_400_000, 86_400_000];
-/** The calls that repeat while others watch a redemption. */
+/** The calls that other callers repeat while they watch a redemption. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
 /** The maximum age of redemptions in a settlement. Milliseconds. */
