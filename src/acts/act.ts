@@ -68,8 +68,8 @@ interface Typed<F extends Fields> {
 }
 
 /**
- * A second form for an act. It is on another kind of entity than `on`, and the id of that entity becomes the value of
- * one of the act's fields.
+ * A second form for an act. It is shown on another kind of entity than the act's `on`. The id of that entity becomes
+ * the value of one of the act's fields.
  */
 interface FurtherForm<F extends Fields> {
   on: EntityKind;

@@ -120,8 +120,8 @@ export const VARIABLES = {
     .meta(secret("REDIS_URL")),
   redisPassword: orNull(z.string()).meta(secret("REDIS_PASSWORD")),
   /**
-   * How many shards each queue has. While the number is being changed, there are two: jobs are added to shards of the
-   * first division, and workers serve both.
+   * How many shards each queue has. While the number is being changed, there are two numbers: jobs are added
+   * according to the first, and workers serve the shards of both.
    */
   queueShards: list
     .prefault("1")

@@ -152,7 +152,7 @@ function findFailedJobs(facts: Facts): Finding[] | null {
 }
 
 /**
- * Returns the faults. Returns null if there are none but a Redis server that does not answer may hide some. The faults
+ * Returns the faults. If none is found, and a Redis server that does not answer may hide some, returns null. The faults
  * that were found earlier are then kept.
  */
 function unlessHidden({ queues }: Facts, found: Finding[]): Finding[] | null {

@@ -149,8 +149,8 @@ class Run {
   }
 
   /**
-   * Reads the next deliveries. A sent request cannot be undone, so it waits until a failover can no longer undo their
-   * events. First reads the target again if its data is too old.
+   * Reads the next deliveries. A sent request cannot be undone, so this read waits until a failover can no longer undo
+   * the events of the deliveries. First reads the target again if its data is too old.
    */
   #read(): Promise<DueDelivery[]> {
     const { pool } = this.#ctx;

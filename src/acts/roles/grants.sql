@@ -77,7 +77,7 @@ GRANT SELECT, INSERT ON redemptions TO pva_api;
 GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
 -- Final statements are stored as they were first read. A trigger rejects statements of months to which redemptions may
--- still be added. Where the log is on, a statement needs a note, which only the log's worker writes.
+-- still be added. If the log is on, a statement needs a note, which only the log's worker writes.
 GRANT SELECT, INSERT (organization_id, month, content, note_due) ON statements TO pva_api;
 GRANT SELECT ON log_tree TO pva_api;
 
@@ -203,8 +203,8 @@ GRANT SELECT, INSERT (organization_id, issue_ref, batch_id, terms) ON issue_refe
 -- Submitted forms of the operator pages are recorded, so that each form acts only once.
 GRANT SELECT, INSERT (token, command, arguments, entity_id) ON sent_forms TO pva_admin;
 
--- Audit entries are inserted and read. A trigger sets their time and role. Counts in entries about a key's reading can
--- grow.
+-- Audit entries are inserted and read. A trigger sets their time and role. When a key reads further codes of a batch,
+-- the function adds them to the count in the key's entry.
 GRANT SELECT ON audit_entries TO pva_admin;
 GRANT EXECUTE ON FUNCTION count_codes_read(text, text, integer) TO pva_admin;
 GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id, before, after) ON audit_entries TO pva_admin;

@@ -102,7 +102,7 @@ export async function runRedeemJob(
   job: RedeemJob | CanaryJob,
 ): Promise<RedeemReply> {
   if ("processId" in job) return runCanary(ctx, job);
-  // The job comes from this server, because the worker has just compared their ids.
+  // The worker has just checked that the job names this server.
   const { serverId: origin } = ctx.deployment;
   const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId, origin });
   if (consumedTicket !== null) void releaseLease(ctx, job.voucherId, consumedTicket);

@@ -175,8 +175,8 @@ async function closeServer(server: Server, open: OpenConnections, limits: Connec
   for (const response of open.inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
   const closingSince = performance.now();
   const endIdle = () => open.endIdle(closingSince, limits.closingIdleMs);
-  // Repeats this, because a connection whose response began without the header becomes idle later. In a delayed
-  // process, timers run before pending requests are read, so `setImmediate` waits until they are read.
+  // Ends idle connections repeatedly, because a connection whose response began without the header becomes idle later.
+  // In a delayed process, timers run before pending requests are read, so `setImmediate` waits until they are read.
   const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
   await untilNoConnectionWaits(() => open.accepted);
   await new Promise<void>((resolve, reject) => {

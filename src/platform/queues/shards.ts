@@ -64,7 +64,7 @@ export function shardOf(key: string, count: number): number {
 
 /** Tags that have been found, by their prefixes. */
 const tags = new Map<string, string>();
-/** Maximum number of remembered tags. Enough for one deployment with a few numbers of shards. */
+/** Maximum number of remembered tags. Enough for a deployment that changes its number of shards a few times. */
 const TAGS_MAX = 2_048;
 
 /**

@@ -27,8 +27,8 @@ export class RedisWatch {
   #reported = new Set<string>();
   #wake = new AbortController();
   /**
-   * Why no job can run, as a sentence that names the remedy, or null. Other refusals of writes are not in it, because a
-   * probe detects them sooner.
+   * Why no job can run, as a sentence that names the remedy, or null. It does not mention other refusals of
+   * writes, because a probe detects them sooner.
    */
   problem: string | null = null;
 
