@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { CONFIG_PARTS } from "../open/config-parts.ts";
 import { ConfigError, readGivenServers, resolveFiles } from "../platform/config.ts";
 import { assertGiven, findStart, LOCAL_DIRECTORY, readSaved, type Start, withSettings } from "./directory.ts";
 import { firstFreePort } from "./ports.ts";
+import { readArguments } from "./read-arguments.ts";
 import { addUser, findUsers, lockUsers, removeUser } from "./server-users.ts";
 import { findRunningServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
@@ -34,26 +34,14 @@ const OF_APIS = ["OPS_TOKEN", "OPS_DATABASE_URL", "ALERT_URL", "ALERT_SECRET"];
 /** How often a process checks that the joined `npm start` still runs. Milliseconds. */
 const LOOK_EVERY_MS = 500;
 
+readArguments({}, `${HELP}\n${MORE_HELP}`, () => undefined);
 try {
-  readOptions();
   const given = resolveFiles(process.env, CONFIG_PARTS);
   const { databaseUrl, redisUrl } = readGivenServers(given);
   if (databaseUrl === null || redisUrl === null) await join(given);
 } catch (error) {
   console.error((error as Error).message);
   process.exit(error instanceof ConfigError ? 78 : 1);
-}
-
-function readOptions(): void {
-  try {
-    const { values } = parseArgs({ options: { help: { type: "boolean", short: "h" } } });
-    if (!values.help) return;
-    console.log(`${HELP}\n${MORE_HELP}`);
-    process.exit(0);
-  } catch (error) {
-    console.error(`${(error as Error).message.replace(/\. .*$/s, ".")}\n\n${HELP}\n${MORE_HELP}`);
-    process.exit(2);
-  }
 }
 
 async function join(given: NodeJS.ProcessEnv): Promise<void> {

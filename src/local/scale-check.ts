@@ -1,6 +1,5 @@
 import { cpus, hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import type pg from "pg";
 import { Pool } from "undici";
 import { createBrand } from "../acts/brand/create.ts";
@@ -21,6 +20,7 @@ import { markAsCluster } from "../platform/redis/addresses.ts";
 import { mastersOf, openFailFast, type RedisClient, untilReady } from "../platform/redis/connections.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
 import { assertSameServers, findStart, LOCAL_DIRECTORY, withLastStart } from "./directory.ts";
+import { readArguments, readNumber } from "./read-arguments.ts";
 import { findRunningServers } from "./servers.ts";
 
 // `npm run scale-check`: puts a limited load on a sandbox, and finds the part of the service that limits its
@@ -43,7 +43,6 @@ takes capacity from partners while it runs.
 Exit status: 0 done, 1 not done, 2 wrong usage, 78 no servers.`;
 
 const OPTIONS = {
-  help: { type: "boolean", short: "h", default: false },
   url: { type: "string", multiple: true, default: [] as string[] },
   org: { type: "string" },
   seconds: { type: "string", default: "20" },
@@ -51,7 +50,6 @@ const OPTIONS = {
   vouchers: { type: "string", default: "30000" },
   json: { type: "boolean", default: false },
 } as const;
-const BOUNDS = { seconds: [20, 60], callers: [1, 512], vouchers: [100, 200_000] } as const;
 
 /**
  * Minimum duration of a load. Processes record every ten seconds how busy they are, so after a shorter load the records
@@ -61,25 +59,13 @@ const LOAD_MIN_SECONDS = 20;
 /** Maximum wait for Redis. Milliseconds. */
 const REDIS_MAX_MS = 10_000;
 
-function readOptions() {
-  try {
-    const { values } = parseArgs({ options: OPTIONS });
-    if (values.help) {
-      console.log(HELP);
-      process.exit(0);
-    }
-    const number = (name: keyof typeof BOUNDS) => {
-      const [min, max] = BOUNDS[name];
-      const value = /^\d+$/.test(values[name]) ? Number(values[name]) : -1;
-      if (value < min || value > max) throw new Error(`--${name} must be a number from ${min} to ${max}.`);
-      return value;
-    };
-    return { ...values, seconds: number("seconds"), callers: number("callers"), vouchers: number("vouchers") };
-  } catch (error) {
-    console.error(`${(error as Error).message.replace(/\. .*$/s, ".")}\n\n${HELP}`);
-    process.exit(2);
-  }
-}
+const readOptions = () =>
+  readArguments(OPTIONS, HELP, ({ seconds, callers, vouchers, ...others }) => ({
+    ...others,
+    seconds: readNumber("seconds", seconds, LOAD_MIN_SECONDS, 60),
+    callers: readNumber("callers", callers, 1, 512),
+    vouchers: readNumber("vouchers", vouchers, 100, 200_000),
+  }));
 
 /** The servers of the environment or of the running `npm start`. @throws ConfigError */
 function findServers(env: NodeJS.ProcessEnv) {

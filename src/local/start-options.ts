@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { readArguments, readNumber } from "./read-arguments.ts";
 
 /**
  * Maximum number of processes of each kind. They leave enough connections to the embedded Postgres for commands and for
@@ -23,25 +23,9 @@ docs/configuration.md leads to every variable.`;
 
 /** Reads how many processes to start. Answers --help. For unknown arguments, ends the process with status 2. */
 export function readStartOptions(): { workers: number; apis: number } {
-  try {
-    const { values } = parseArgs({
-      options: {
-        help: { type: "boolean", short: "h" },
-        workers: { type: "string", default: "2" },
-        apis: { type: "string", default: "1" },
-      },
-    });
-    if (!values.help) return { workers: readNumber("workers", values.workers), apis: readNumber("apis", values.apis) };
-    console.log(HELP);
-    process.exit(0);
-  } catch (error) {
-    console.error(`${(error as Error).message.replace(/\. .*$/s, ".")}\n\n${HELP}`);
-    process.exit(2);
-  }
-}
-
-function readNumber(name: keyof typeof MOST, text: string): number {
-  const number = /^\d+$/.test(text) ? Number(text) : 0;
-  if (number < 1 || number > MOST[name]) throw new Error(`--${name} must be a number from 1 to ${MOST[name]}.`);
-  return number;
+  const options = { workers: { type: "string", default: "2" }, apis: { type: "string", default: "1" } } as const;
+  return readArguments(options, HELP, ({ workers, apis }) => ({
+    workers: readNumber("workers", workers, 1, MOST.workers),
+    apis: readNumber("apis", apis, 1, MOST.apis),
+  }));
 }
