@@ -1,3 +1,5 @@
+import { Shares } from "./shares.ts";
+
 /** The error for a caller that disconnected while it waited. */
 export class CallerLeft extends Error {
   constructor() {
@@ -12,24 +14,20 @@ export class CallerLeft extends Error {
  * others.
  */
 export class FairSlots {
-  readonly #max: number;
-  /** Number of slots in use, by owner. */
-  readonly #used = new Map<string, number>();
+  readonly #slots: Shares;
   /**
    * The functions that start the waiting work, by owner. Each owner's are in order of arrival. The owner whose turn is
    * next comes first.
    */
   readonly #lines = new Map<string, Set<() => void>>();
   #waiting = 0;
-  #free: number;
 
   constructor(max: number) {
-    this.#max = max;
-    this.#free = max;
+    this.#slots = new Shares(max, 1);
   }
 
   get used(): number {
-    return this.#max - this.#free;
+    return this.#slots.used;
   }
 
   get waiting(): number {
@@ -43,7 +41,7 @@ export class FairSlots {
 
   /** Whether the owner may take a slot now. */
   hasRoom(owner: string): boolean {
-    return (this.#used.get(owner) ?? 0) < this.#free;
+    return this.#slots.hasRoom(owner);
   }
 
   /**
@@ -65,7 +63,7 @@ export class FairSlots {
    */
   async run<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw new CallerLeft();
-    if (this.hasRoom(owner)) this.#take(owner);
+    if (this.hasRoom(owner)) this.#slots.take(owner);
     else await this.#wait(owner, signal);
     try {
       if (signal?.aborted) throw new CallerLeft();
@@ -99,23 +97,15 @@ export class FairSlots {
     if (line.size === 0) this.#lines.delete(owner);
   }
 
-  #take(owner: string): void {
-    this.#used.set(owner, (this.#used.get(owner) ?? 0) + 1);
-    this.#free -= 1;
-  }
-
   #release(owner: string): void {
-    const used = (this.#used.get(owner) ?? 0) - 1;
-    if (used > 0) this.#used.set(owner, used);
-    else this.#used.delete(owner);
-    this.#free += 1;
+    this.#slots.release(owner);
     // When an owner's work starts, the owner moves to the end of the map. The loop reaches it there again if more of
     // its work waits.
     for (const [owner, line] of this.#lines) {
-      if (this.#free === 0) break;
+      if (this.#slots.isFull) break;
       const [start] = line;
       if (start === undefined || !this.hasRoom(owner)) continue;
-      this.#take(owner);
+      this.#slots.take(owner);
       this.#remove(owner, line, start);
       if (this.#lines.delete(owner)) this.#lines.set(owner, line);
       start();

@@ -1,22 +1,26 @@
-/** An owner may hold at most this many times the number of free places. */
-const HELD_PER_FREE = 3;
-
 /**
- * Counts the places that each owner holds. An owner may take another place while it holds less than three times as many
- * as are free. So a single owner can get three quarters of all places, and each new owner still finds some.
+ * Counts the places that each owner holds. An owner may take another place while it holds less than `heldPerFree` times
+ * as many as are free. By default, a single owner can get three quarters of all places, and each new owner still finds
+ * some.
  */
 export class Shares {
   readonly #max: number;
+  readonly #heldPerFree: number;
   readonly #held = new Map<string, number>();
   #used = 0;
 
-  constructor(max: number) {
+  constructor(max: number, heldPerFree = 3) {
     this.#max = max;
+    this.#heldPerFree = heldPerFree;
   }
 
   /** The number of places in use. */
   get used(): number {
     return this.#used;
+  }
+
+  get isFull(): boolean {
+    return this.#used >= this.#max;
   }
 
   heldBy(owner: string): number {
@@ -25,7 +29,7 @@ export class Shares {
 
   /** Whether the owner may take another place. */
   hasRoom(owner: string): boolean {
-    return this.heldBy(owner) < HELD_PER_FREE * (this.#max - this.#used);
+    return this.heldBy(owner) < this.#heldPerFree * (this.#max - this.#used);
   }
 
   /** Takes a place for the owner, even if none is free. Every place must be released exactly once. */
