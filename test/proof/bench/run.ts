@@ -18,7 +18,6 @@ import {
 import { type Filling, openFilledStage } from "./filled-stage.ts";
 import { type KillsVerdict, playKills, showKills } from "./kills.ts";
 import { type Player, type PlayOptions, playCase } from "./play-case.ts";
-import { profileOptions, showProfiles } from "./profile.ts";
 import { playSoak, SOAK_MINUTES_MIN } from "./soak.ts";
 import { type BenchServers, openBenchServers, openStage, type Stage } from "./stage.ts";
 import { showCase } from "./table.ts";
@@ -66,7 +65,7 @@ const program = new Command("npm run bench --")
     integer(SMALL.redeemed, 35_000_000),
   )
   .option("--kills <n>", "kill -9 at random while callers redeem; alone unless --cases is given", integer(1, 1_000))
-  .option("--profile <folder>", "write CPU profiles of the service there, and show where its time goes")
+  .option("--profile <folder>", "write a CPU profile of each process there, for Chrome DevTools")
   .option(
     "--soak <minutes>",
     "steady mixed load; fails if anything grows without a bound; alone; usually 30",
@@ -204,7 +203,8 @@ async function bench(
       for (const id of contenders.filter(plays)) stageOf[id] = await open(`of_${id}`, ROOT, null, capped);
       if (against !== undefined) stageOf.against = await open("of_against", against);
     }
-    if (profile !== undefined) for (const stage of stages) stage.env.NODE_OPTIONS = profileOptions(resolve(profile));
+    const profiling = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${resolve(profile)}` };
+    for (const stage of stages) Object.assign(stage.env, profiling);
     for (const id of ALL_IDS) {
       signal.throwIfAborted();
       const own = stageOf[id];
@@ -221,7 +221,6 @@ async function bench(
     await Promise.allSettled(stages.map((stage) => stage.close()));
     await servers.close();
   }
-  if (profile !== undefined) print(`\n${showProfiles(resolve(profile), namesOfProcesses(players))}`);
 }
 
 /** Runs the contenders of a case in turn, and prints a table for each number of connections. */
@@ -241,15 +240,6 @@ async function playAndShow(
     const pace = rate === undefined ? `${connections} connections` : `${rate} a second`;
     print(`\n${showCase(`${loadCase.title}, ${pace}`, series)}`);
   }
-}
-
-function namesOfProcesses(players: readonly Player[]): Map<number, string> {
-  return new Map(
-    players.flatMap(({ running: { id, apiPids, workerPids } }) => [
-      ...apiPids.map((pid): [number, string] => [pid, `API of ${id}`]),
-      ...workerPids.map((pid): [number, string] => [pid, `worker of ${id}`]),
-    ]),
-  );
 }
 
 /**
