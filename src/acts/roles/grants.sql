@@ -148,9 +148,6 @@ GRANT SELECT (token_hash, operator_id, expires_at) ON operator_tokens TO pva_api
 
 -- pva_admin: voucherctl.
 
--- voucherctl reads whether the database has the migrations of this release.
-GRANT SELECT ON migrations TO pva_admin;
-
 -- voucherctl changes this row when it adopts a restored database.
 GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_admin;
 

@@ -31,7 +31,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
   // Not the statements of the log's worker, which runs as pva_log, and not those of acts, which the issuer API and
   // forms run as pva_admin.
   pva_api: statementsWithout(
-    /\/console\/(actions\/|webhook-forms)|\/issuer\/|\/src\/acts\/(?!db|roles)[a-z]+\/|\/(webhooks|marketplace)\/acts/,
+    /\/console\/(actions\/|webhook-forms)|\/issuer\/|^src\/acts\/(?!db|roles)[a-z]+\/|\/(webhooks|marketplace)\/acts/,
     "src/main.ts",
     ...["redeem", "seal", "sweep"].map((queue) => `workers/${queue}.ts`),
     ...NAMES.map((wing) => `src/${wing}/in-api.ts`),
@@ -46,12 +46,11 @@ const RUN_BY: Record<RoleName, Set<string>> = {
   ]),
   pva_admin: new Set(
     [
+      // Each connection of the issuer API and of forms runs this one.
+      "identify_database",
       ...statementsOf("src/cli/main.ts", "src/issuer/endpoints.ts", "src/local/start.ts", "src/local/scale-check.ts"),
       ...statementsOf(...NAMES.map((wing) => `src/${wing}/in-voucherctl.ts`), "src/transparency/in-start.ts"),
-    ].filter(
-      // Only API and worker processes add marks.
-      (statement) => !OF_OWNER.has(statement) && statement !== "add_mark",
-    ),
+    ].filter((statement) => !OF_OWNER.has(statement)),
   ),
 };
 
