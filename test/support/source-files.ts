@@ -53,6 +53,8 @@ export interface Import {
   to: string;
   /** Imports of kind `type` do not exist at run time. */
   kind: "value" | "type" | "dynamic";
+  /** The names of values that a static import lists in braces. */
+  names: string[];
 }
 
 /** How the project names its packages: `#tlog/note.ts` is a file of `packages/tlog/src`. */
@@ -71,14 +73,16 @@ function resolveImport(from: string, specifier: string): string {
  */
 export function importsOf(from: string, text: string): Import[] {
   const found: Import[] = [];
-  const add = (specifier: string, kind: Import["kind"]) => {
-    found.push({ from, to: resolveImport(from, specifier), kind });
+  const add = (specifier: string, kind: Import["kind"], listed = "") => {
+    const names = listed.split(",").map((name) => name.trim());
+    const values = kind === "type" ? [] : names.filter((name) => name !== "" && !name.startsWith("type "));
+    found.push({ from, to: resolveImport(from, specifier), kind, names: values });
   };
   const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
-  for (const [, type, specifier = ""] of code.matchAll(
-    /^\s*(?:import|export)\s+(type\s+(?=[\w{*]))?(?:[\w\s{},*$]*?\sfrom\s+)?["']([^"'\n]+)["']/gm,
+  for (const [, type, clause = "", specifier = ""] of code.matchAll(
+    /^\s*(?:import|export)\s+(type\s+(?=[\w{*]))?(?:([\w\s{},*$]*?)\sfrom\s+)?["']([^"'\n]+)["']/gm,
   )) {
-    add(specifier, type === undefined ? "value" : "type");
+    add(specifier, type === undefined ? "value" : "type", /\{([^}]*)\}/.exec(clause)?.[1]);
   }
   for (const [, specifier = ""] of code.matchAll(/\b(?:import|require|resolve)\(\s*["'`]([^"'`]+)["'`]/g)) {
     add(specifier, "dynamic");
@@ -93,7 +97,7 @@ export const COMMAND_ENTRY = "src/cli/main.ts";
  * Finds pairs of subfolders of `parent` that import each other, directly or through others. Files directly in `parent`
  * do not count.
  */
-export function findFolderCircles(parent: string, imports: readonly Import[]): string[] {
+export function findFolderCircles(parent: string, imports: readonly Pick<Import, "from" | "to">[]): string[] {
   const folderOf = (file: string) => {
     const [folder, ...rest] = file.startsWith(`${parent}/`) ? file.slice(parent.length + 1).split("/") : [];
     return rest.length > 0 ? folder : undefined;

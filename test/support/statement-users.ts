@@ -1,11 +1,16 @@
 import { readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type Import, importsOf } from "./source-files.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const isWing = /\/src\/\w+\/wing\.ts$/;
+const isWing = /^src\/\w+\/wing\.ts$/;
 /** Whether a file is a module that runs statements. Such modules are in folders named `db`. */
-const runsStatements = (file: string) => file.startsWith(join(ROOT, "src")) && file.includes("/db/");
+const runsStatements = (file: string) => file.startsWith("src/") && file.includes("/db/");
+const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
+/** The imports of the project's own files that exist at run time. */
+const usesOf = (file: string): Import[] =>
+  importsOf(file, read(file)).filter(({ to, kind }) => kind !== "type" && to.endsWith(".ts"));
 
 /**
  * Finds the names of the statements that a program may run: those in every function of a `db` folder that a loaded file
@@ -24,8 +29,8 @@ export function statementsWithout(folders: RegExp | null, ...entries: string[]):
   const found = new Set<string>();
   for (const file of filesOf(entries, folders)) {
     if (runsStatements(file)) continue;
-    for (const { names, target } of importsOf(file)) {
-      if (runsStatements(target)) for (const statement of statementsBehind(target, names)) found.add(statement);
+    for (const { names, to } of usesOf(file)) {
+      if (runsStatements(to)) for (const statement of statementsBehind(to, names)) found.add(statement);
     }
   }
   return found;
@@ -40,42 +45,15 @@ function filesOf(entries: readonly string[], without: RegExp | null): Set<string
   const visit = (file: string) => {
     if (files.has(file) || without?.test(file) || isWing.test(file)) return;
     files.add(file);
-    for (const { target } of importsOf(file)) visit(target);
+    for (const { to } of usesOf(file)) visit(to);
   };
-  for (const entry of entries) visit(join(ROOT, entry));
+  for (const entry of entries) visit(entry);
   return files;
-}
-
-interface Import {
-  /** The imported names, except types. */
-  names: string[];
-  target: string;
-}
-
-function importsOf(file: string): Import[] {
-  const text = readFileSync(file, "utf8");
-  const named = Array.from(
-    text.matchAll(/^(?:import|export) \{([^}]*)\} from "(\.[^"]+)";/gm),
-    ([, list = "", target = ""]) => ({
-      names: list
-        .split(",")
-        .map((name) => name.trim())
-        .filter((name) => name !== "" && !name.startsWith("type ")),
-      target: resolve(dirname(file), target),
-    }),
-  );
-  const others = Array.from(text.matchAll(/^import "(\.[^"]+)";|\bimport\("(\.[^"]+)"\)/gm), ([, effect, dynamic]) => ({
-    names: [],
-    target: resolve(dirname(file), effect ?? dynamic ?? ""),
-  }));
-  return [...named.filter(({ names }) => names.length > 0), ...others];
 }
 
 /** Finds the statements that functions of a module use, directly or through others of the module. */
 function statementsBehind(file: string, names: readonly string[]): Set<string> {
-  const pieces = readFileSync(file, "utf8").split(
-    /^(?=(?:export )?(?:async )?(?:function\*?|const|class|interface|type) )/m,
-  );
+  const pieces = read(file).split(/^(?=(?:export )?(?:async )?(?:function\*?|const|class|interface|type) )/m);
   const byName = new Map(
     pieces.flatMap((piece) => {
       const name = /^(?:export )?(?:async )?(?:function\*?|const|class) (\w+)/.exec(piece)?.[1];
@@ -84,15 +62,15 @@ function statementsBehind(file: string, names: readonly string[]): Set<string> {
   );
   const found = new Set<string>();
   const seen = new Set<string>();
-  const imported = importsOf(file).filter(({ target }) => runsStatements(target));
+  const imported = usesOf(file).filter(({ to }) => runsStatements(to));
   const visit = (name: string) => {
     const piece = byName.get(name);
     if (piece === undefined || seen.has(name)) return;
     seen.add(name);
     for (const [, statement = ""] of piece.matchAll(/\bsql\.\w+\(\s*"(\w+)"/g)) found.add(statement);
-    for (const { names: candidates, target } of imported) {
+    for (const { names: candidates, to } of imported) {
       const used = candidates.filter((candidate) => new RegExp(`\\b${candidate}\\b`).test(piece));
-      if (used.length > 0) for (const statement of statementsBehind(target, used)) found.add(statement);
+      if (used.length > 0) for (const statement of statementsBehind(to, used)) found.add(statement);
     }
     for (const other of byName.keys()) if (new RegExp(`\\b${other}\\b`).test(piece)) visit(other);
   };
