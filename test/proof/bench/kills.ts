@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { findBrokenRows, REDEEMED_ONCE } from "../../support/invariants.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { untilStarted } from "../../support/until.ts";
 import { askUntilAnswered } from "../faults/exchange.ts";
@@ -45,7 +46,7 @@ export interface KillsVerdict {
   redeems: number;
   confirmed: number;
   violations: Violation[];
-  /** Vouchers and references with two redemptions. */
+  /** Vouchers and references without exactly one redemption and its event. */
   redeemedTwice: number;
   /** Callers without an answer after a minute. */
   unanswered: number;
@@ -100,7 +101,7 @@ export async function playKills(contender: ContenderId, how: How): Promise<Kills
       redeems: new Set(history.of("redeem").map(({ ask }) => ask.externalRef)).size,
       confirmed: records.redemptionsByRef.size,
       violations: checkRedeems(history, records, deadlineOf(contender)),
-      redeemedTwice: await countRedeemedTwice(stage),
+      redeemedTwice: (await findBrokenRows(stage.db, REDEEMED_ONCE)).flatMap(({ rows }) => rows).length,
       unanswered: unanswered.reduce((sum, of) => sum + of, 0),
     };
   } finally {
@@ -186,16 +187,6 @@ async function callUntil(
     await sleep(random.between(THINKING_MS.min, THINKING_MS.max));
   }
   return unanswered;
-}
-
-async function countRedeemedTwice({ db }: Stage): Promise<number> {
-  const { rows } = await db.query(
-    `SELECT voucher_id FROM redemptions GROUP BY voucher_id HAVING count(*) > 1
-     UNION ALL SELECT external_ref FROM redemptions GROUP BY organization_id, external_ref HAVING count(*) > 1
-     UNION ALL SELECT voucher_id FROM voucher_events WHERE event_type = 'voucher.instance.redeemed'
-                GROUP BY voucher_id HAVING count(*) > 1`,
-  );
-  return rows.length;
 }
 
 /** Renders the verdicts as a Markdown table, and below it the kills by victim and the broken rules. */

@@ -1,6 +1,6 @@
 import { Agent } from "node:http";
 import type pg from "pg";
-import { assertInvariants } from "../../support/invariants.ts";
+import { ALWAYS, findBrokenChains, findBrokenRows, ON_A_STEADY_CLOCK, SOON } from "../../support/invariants.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { checkAnswers } from "./answer-rules.ts";
 import type { ApiProcess, Cluster, Deployment } from "./cluster.ts";
@@ -19,13 +19,12 @@ import { checkErasures, checkIssuers } from "./issuer-rules.ts";
 import { restoreTimes } from "./lists.ts";
 import { checkOrder } from "./order.ts";
 import { readRecords } from "./records.ts";
-import { ALWAYS, findBrokenRows, ON_A_STEADY_CLOCK, SOON } from "./row-rules.ts";
 import { checkAcquisitions, checkRedeems, checkReservations } from "./rules.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
 /** Concurrent repeats. */
 const REPEATS_AT_ONCE = 16;
-/** Maximum number of exchanges in a violation. */
+/** Maximum number of exchanges or rows in a violation. */
 const SHOWN_MAX = 10;
 
 /** A violation that no single request shows. */
@@ -97,10 +96,8 @@ export async function checkEverything(
   // This check is last, because the repeat of a false answer changes the database.
   violations.push(...(await repeatConfirmed(apis, history)));
   const rules = { ...SOON, ...ALWAYS, ...(!clock.hasStepped && ON_A_STEADY_CLOCK) };
-  for (const { rule, detail } of await findBrokenRows(db, rules)) violations.push(violation(rule, detail));
-  await assertInvariants(db).catch((error: Error) => {
-    violations.push(violation("the invariants of every test", error.message));
-  });
+  for (const { rule, rows } of [...(await findBrokenRows(db, rules)), ...(await findBrokenChains(db))])
+    violations.push(violation(rule, `${rows.length} times: ${rows.slice(0, SHOWN_MAX).join(", ")}`));
   return [...violations, ...accidents.map((accident) => violation("no process ends by itself", accident))];
 }
 
