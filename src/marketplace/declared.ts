@@ -13,7 +13,12 @@ export const MARKETPLACE_METRICS = wingMetrics({
 });
 
 export const MARKETPLACE_ERRORS = {
-  listing_not_found: { code: "listing_not_found", status: 404, sentence: (t) => t("errors.listing_not_found") },
+  listing_not_found: {
+    code: "listing_not_found",
+    status: 404,
+    sentence: (t) => t("errors.listing_not_found"),
+    heading: (t) => t("marketplace.listings.unknown"),
+  },
   product_not_found: { code: "product_not_found", status: 404, sentence: (t) => t("errors.product_not_found") },
   link_not_found: {
     code: "link_not_found",

@@ -61,6 +61,7 @@ export function checkVoucherRoute(deps: LimitingAddresses & { config: Site }): R
     const title = locale.t("check.title");
     const page = layOut(config, {
       locale,
+      forDevelopers: false,
       title,
       main: html`<h1>${title}</h1>
 <p class="lead">${locale.t("check.lead")}</p>

@@ -15,9 +15,10 @@ export function offerPage(site: Site, usual: "json" | "html" = "json", forDevelo
 
 const HEADED = [400, 401, 403, 404, 429, 503] as const;
 
-function headingOf({ code, heading }: ErrorKind, status: number, { t }: Locale): string {
-  if (code === "entity_not_found") return t("error.unknownVoucher");
+function headingOf({ kind: { code, heading }, isEnglishOnly }: AppError, status: number, { t }: Locale): string {
   if (heading !== undefined) return heading(t);
+  // A sentence of its own says what was looked up.
+  if (code === "not_found" && isEnglishOnly) return t("portal.nothingFound");
   const headed = HEADED.find((each) => each === status);
   return headed === undefined ? t("error.otherHeading") : t(`error.headings.${headed}`);
 }
@@ -44,7 +45,11 @@ export function renderErrorPage(
   language: Language,
   { top = null, forDevelopers = top === null }: { top?: Html | null; forDevelopers?: boolean } = {},
 ): Html {
-  const { title, main } = describeError(site, refusal, status, requestId, language);
+  const { title, main } = describeError(site, refusal, status, requestId, language, {
+    forDevelopers,
+    // The page of a brand's error names the storefront with the brand.
+    storefrontUrl: top === null && !(refusal instanceof BrandedError) ? site.storefrontUrl : null,
+  });
   return layOut(site, {
     locale: localeIn(language),
     title,
@@ -55,8 +60,9 @@ export function renderErrorPage(
 }
 
 /**
- * The content of an error page. Its message and request id are the same as `error` and `requestId` in the JSON
- * response.
+ * The content of an error page. Only developers get a prominent link to the start page, which is of no use to others.
+ * Customers get a link to the storefront, if there is one. The message and the request id are the same as `error` and
+ * `requestId` in the JSON response.
  */
 export function describeError(
   site: Site,
@@ -64,20 +70,27 @@ export function describeError(
   status: number,
   requestId: string,
   language: Language,
+  { forDevelopers = false, storefrontUrl = null }: { forDevelopers?: boolean; storefrontUrl?: string | null } = {},
 ): { title: string; main: Html } {
   const isUnknownVoucher = refusal.code === "entity_not_found";
   const locale = localeIn(language);
   const { t, markup } = locale;
-  const title = headingOf(refusal.kind, status, locale);
+  const title = headingOf(refusal, status, locale);
+  const start = html`<p><a href="${site.basePath}/">${t("error.start")}</a></p>`;
   const ask = (brand: string) => html`<p>${markup("frame.ask", { brand: nameContact(site, brand) })}</p>`;
   const main = html`<h1>${title}</h1>
 <p class="lead">${refusal.sentenceIn(language)}\
 ${refusal.kind.looksAgain ? ` ${t("error.looksAgain")}` : null}</p>
 ${refusal instanceof BrandedError ? ask(refusal.face.brand) : null}
 ${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">${t("error.checkAnother")}</a></p>` : null}
-<p><a href="${site.basePath}/">${t("error.start")}</a></p>
+${forDevelopers ? start : storefrontUrl && linkStorefront(storefrontUrl, locale)}
 <details class="experts fine"><summary>${t("frame.experts")}</summary>
-<p>${t("error.report", { status })} <code>${requestId}</code></p>
+<p>${t("error.report", { status })} <code>${requestId}</code></p>${forDevelopers ? null : start}
 </details>`;
   return { title, main };
+}
+
+function linkStorefront(storefrontUrl: string, { t }: Locale): Html {
+  const { origin, host } = new URL(storefrontUrl);
+  return html`<p><a href="${origin}/">${t("marketplace.link.goOn", { host })}</a></p>`;
 }

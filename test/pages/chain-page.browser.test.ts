@@ -417,6 +417,7 @@ it.each(
   const unknown = await visit(addressOf({ id: "vch_none" }), options);
   expect(await unknown.page.getByRole("heading", { level: 1 }).innerText()).toBe("Voucher not found");
   await expectSound(unknown, `not found, ${look}`, "404");
+  await unknown.page.getByText("For experts").click();
   await unknown.page.getByRole("link", { name: "Go to the start page" }).click();
   await unknown.page.waitForURL(`${api.url}/`);
 });

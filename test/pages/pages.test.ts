@@ -498,6 +498,12 @@ it("a referrer's link leads to the storefront with its code", async () => {
   const page = await open(`/r/${code}`, BROWSER, "GET", withShop.url);
   const href = `https://shop.test/claim?link=${code}&#38;from=${code}`;
   expect(page.text).toContain(`<a class="button" href="${href}">Continue to shop.test</a>`);
+  for (const path of ["/r/none", chainPath("vch_none")]) {
+    const [seen] = (await open(path, BROWSER, "GET", withShop.url)).text.split("<summary>For experts</summary>");
+    expect(seen).toContain('<p><a href="https://shop.test/">Continue to shop.test</a></p>');
+    for (const dead of [seen, (await open(path)).text.split("<summary>For experts</summary>")[0]])
+      expect(dead, path).not.toMatch(/href="\/(docs[^"]*)?"/);
+  }
   const { text: ofVoucher } = await open(chainPath(voucher.id), BROWSER, "GET", withShop.url);
   expect(ofVoucher).toMatch(
     /please contact <bdi>Brand \d+<\/bdi> \(<a href="https:\/\/shop\.test\/">shop\.test<\/a>\)/,

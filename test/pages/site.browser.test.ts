@@ -116,6 +116,7 @@ it("the start page works without JavaScript and has a keyboard link that skips t
   await page.keyboard.press("Enter");
   await page.waitForURL(`${api.url}/integrity/events/VoucherInstance/vch_none`);
   await page.getByText("No voucher has this id").waitFor();
+  await page.getByText("For experts").click();
   await follow(page.getByRole("link", { name: "Go to the start page" }));
   await page.keyboard.press("Tab");
   expect(await page.getByRole("link", { name: "Skip to content" }).boundingBox()).toMatchObject({

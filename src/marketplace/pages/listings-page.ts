@@ -21,6 +21,7 @@ export async function renderListings(
   const title = t("marketplace.listings.title");
   return layOut(deps.config, {
     locale,
+    forDevelopers: false,
     title,
     description: t("marketplace.listings.description"),
     main: html`<h1>${title}</h1>

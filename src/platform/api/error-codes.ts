@@ -4,6 +4,8 @@ interface ErrorDescription {
   status: number;
   /** Default of `Retry-After`, in seconds. */
   retryAfterSeconds?: number;
+  /** The heading of the error's page, if it differs from the heading of the status. */
+  heading?: Sentence;
 }
 
 function describe(status: number, retryAfterSeconds?: number): ErrorDescription {
@@ -47,9 +49,9 @@ export const ERRORS = {
   address_not_allowed: describe(403),
   sandbox_only: describe(403),
   not_found: describe(404),
-  voucher_not_found: describe(404),
-  entity_not_found: describe(404),
-  redemption_not_found: describe(404),
+  voucher_not_found: { status: 404, heading: (t) => t("error.unknownVoucher") },
+  entity_not_found: { status: 404, heading: (t) => t("error.unknownVoucher") },
+  redemption_not_found: { status: 404, heading: (t) => t("error.unknownOrder") },
   method_not_allowed: describe(405),
   ...REFUSALS,
   already_exists: describe(409),
@@ -63,7 +65,7 @@ export const ERRORS = {
   overloaded: describe(503, 1),
   unavailable: describe(503, 2),
   internal_error: describe(500),
-};
+} satisfies Record<string, ErrorDescription>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
@@ -72,8 +74,6 @@ export interface ErrorKind extends ErrorDescription {
   code: string;
   /** The sentence for errors with this code. An error may have a more specific sentence. */
   sentence: Sentence;
-  /** The heading of the error's page, if it differs from the heading of the status. */
-  heading?: Sentence;
   /** Set if the cause usually ends within seconds. The error's page then reloads itself. */
   looksAgain?: true;
 }
