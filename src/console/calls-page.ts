@@ -1,7 +1,16 @@
 import { findOrganization } from "../core/catalog/db/catalog.ts";
 import { CALLS_MAX, NO_ORGANIZATION, type PartnerCall, readCalls } from "../core/processes/partner-calls.ts";
 import { type Html, html } from "../pages/html.ts";
-import { COUNT, layOutForOperators, linkNext, opsPath, renderFigures, renderTable } from "../pages/operator-frame.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkNext,
+  opsPath,
+  renderFigures,
+  renderSteps,
+  renderTable,
+  sectionStep,
+} from "../pages/operator-frame.ts";
 import { renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
@@ -15,22 +24,35 @@ export const callsPage: Page<DepsOf<typeof readCalls>> = async (visit) => {
   const { ctx, site, id } = visit;
   const organization = await findOrganization(ctx.pool, id);
   if (organization === null) throw new AppError("not_found", "There is no organization with this id.");
-  const trail = html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "organizations", id)}">\
-<bdi>${organization.name}</bdi></a></li></ol></nav>`;
-  return showCalls(visit, { id, path: opsPath(site, "organizations", id, "calls"), trail });
+  const path = opsPath(site, "organizations", id, "calls");
+  const trail = renderSteps(
+    [
+      sectionStep(site, "Organizations"),
+      { path: opsPath(site, "organizations", id), label: organization.name },
+      { path, label: "Last calls" },
+    ],
+    organization,
+  );
+  return showCalls(visit, { id, path, title: `Last calls of ${organization.name}`, trail });
 };
 
 /** The refused and failed calls of the last hour with an unknown key. */
 export const unknownCallsPage: Page<DepsOf<typeof readCalls>> = async (visit) =>
-  showCalls(visit, { id: NO_ORGANIZATION, path: opsPath(visit.site, "calls"), trail: null });
+  showCalls(visit, {
+    id: NO_ORGANIZATION,
+    path: opsPath(visit.site, "calls"),
+    title: "Calls with unknown keys",
+    trail: null,
+  });
 
 interface CallsOf {
   id: string;
   path: string;
+  title: string;
   trail: Html | null;
 }
 
-async function showCalls(visit: Visit<DepsOf<typeof readCalls>>, { id, path, trail }: CallsOf): Promise<Html> {
+async function showCalls(visit: Visit<DepsOf<typeof readCalls>>, { id, path, title, trail }: CallsOf): Promise<Html> {
   const { ctx, site, query, number, recordVisit } = visit;
   const [key, request, skip] = [query("key"), query("request"), number("skip", 0, CALLS_MAX) ?? 0];
   const calls = await readCalls(ctx, id).catch((cause: unknown) => {
@@ -46,8 +68,8 @@ async function showCalls(visit: Visit<DepsOf<typeof readCalls>>, { id, path, tra
   const countOf = (some: readonly PartnerCall[]) => some.reduce((sum, { count = 1 }) => sum + count, 0);
   return layOutForOperators(
     site,
-    trail === null ? "Calls with unknown keys" : `Calls of ${id}`,
-    html`${trail}<h1>${trail === null ? "Calls with unknown keys" : "Last calls"}</h1>
+    title,
+    html`${trail}<h1>${trail === null ? title : "Last calls"}</h1>
 ${renderFigures(
   ["Calls shown here", COUNT.format(countOf(chosen))],
   ["Answered with an error", COUNT.format(countOf(chosen.filter(({ status }) => status >= 400)))],
@@ -67,7 +89,7 @@ ${renderTable(
   "Last calls",
   ["Time", "Key", "Call", "Status", "Error", "Duration", "Request"],
   shown.map((call) => renderCall(call, path)),
-  "There are none. A partner that calls appears here after a second.",
+  "No calls within the last hour. A call appears here after a second.",
 )}${linkNext(more ? `${path}?${next}` : null, "Earlier calls")}`,
   );
 }

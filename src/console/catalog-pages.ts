@@ -13,6 +13,7 @@ import {
   linkActions,
   linkNext,
   linkTo,
+  NO_FURTHER,
   type OperatedSite,
   renderSection,
   renderTable,
@@ -30,7 +31,7 @@ import type { Page } from "./visit.ts";
 export function pageOf<Deps extends object>(
   kind: EntityKind,
   entityType: "Brand" | "Product" | "ReferrerContract",
-  title: (lineage: Lineage) => Html,
+  name: (lineage: Lineage) => { title: string; heading: Html },
   sections: readonly Section<Deps>[],
 ): Page<Deps> {
   return async (visit) => {
@@ -41,8 +42,9 @@ export function pageOf<Deps extends object>(
     for (const render of sections) shown.push(await render(visit, lineage));
     // The acts on a contract depend on its status, so its list of links shows them.
     const acts = entityType === "Brand" ? linkActs(site, "brand", id) : null;
-    const main = html`${renderTrail(site, lineage)}<h1>${title(lineage)}</h1>\n${acts}${shown}`;
-    return layOutForOperators(site, `${entityType} ${id}`, main);
+    const { title, heading } = name(lineage);
+    const main = html`${renderTrail(site, lineage)}<h1>${heading}</h1>\n${acts}${shown}`;
+    return layOutForOperators(site, title, main);
   };
 }
 
@@ -73,7 +75,7 @@ export function listOf<List extends CatalogList>(section: ListSection<List>): Se
       name,
       title,
       linkActions(site, [ENTITIES[of].collection, id], ...actions(lineage)),
-      renderTable(title, columns, rows, query(name) === "" ? empty(site, id, lineage) : undefined, STACKS),
+      renderTable(title, columns, rows, query(name) === "" ? empty(site, id, lineage) : NO_FURTHER, STACKS),
       linkNext(nextCursor && `?${name}=${encodeURIComponent(nextCursor)}#${name}`),
     );
   };
@@ -107,8 +109,10 @@ const BATCHES = listOf({
 
 /** The page of a brand, with the sections of wings. */
 export const brandPage = <Deps extends object>(ofWings: readonly Section<Deps>[]): Page<Deps> =>
-  pageOf("brand", "Brand", ({ brandName }) => html`<bdi>${brandName}</bdi>`, [PRODUCTS, ...ofWings]);
+  pageOf("brand", "Brand", ({ brandName }) => nameOf("Brand", brandName), [PRODUCTS, ...ofWings]);
 
-export const productPage = pageOf("product", "Product", ({ productName }) => html`<bdi>${productName}</bdi>`, [
-  BATCHES,
-]);
+export const productPage = pageOf("product", "Product", ({ productName }) => nameOf("Product", productName), [BATCHES]);
+
+const nameOf = (noun: string, name: string | null) => {
+  return { title: `${noun} ${name}`, heading: html`<bdi>${name}</bdi>` };
+};

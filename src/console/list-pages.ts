@@ -13,6 +13,7 @@ import {
   linkActions,
   linkNext,
   linkTo,
+  NO_FURTHER,
   opsPath,
   renderFigures,
   renderSandbox,
@@ -37,7 +38,7 @@ export function renderList(
   columns: string[],
   rows: (Html | string)[][],
   next: string | null,
-  empty?: Html,
+  empty: Html | string = NO_FURTHER,
 ): Html {
   const table = renderTable(title, columns, rows, empty, { stacks: true });
   return layOutForOperators(site, title, html`<h1>${title}</h1>${top}${table}${linkNext(next)}`);
@@ -127,10 +128,12 @@ ${isFiltered ? html`<p>At most ${LIST_MAX} of these changes. <a href="${path}">A
       return [renderTime(at), html`<bdi>${osUser}</bdi>@${host}${known}`, command, shown];
     }),
     next === null ? null : `?before=${next}`,
-    asked === null && !isFiltered
-      ? html`Nothing was changed yet. Each change appears here, whether it is made on these pages or with \
+    isFiltered
+      ? "No change has this id and this name."
+      : asked === null
+        ? html`Nothing was changed yet. Each change appears here, whether it is made on these pages or with \
 <code>voucherctl</code>.`
-      : undefined,
+        : undefined,
   );
 };
 

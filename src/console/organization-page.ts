@@ -23,11 +23,12 @@ import {
   opsPath,
   renderFacts,
   renderFigures,
-  renderSandbox,
   renderSection,
+  renderSteps,
   renderTable,
   renderTrail,
   STACKS,
+  sectionStep,
   USD,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderEnd, renderTime } from "../pages/time.ts";
@@ -130,8 +131,9 @@ export async function showOrganization<Deps extends object>(
   const named = brands.map((brand) => html`${linkTo(site, "brands", brand.id, brand.name)} `);
   return layOutForOperators(
     site,
-    `Organization ${id}`,
-    html`<h1>${organization.name}${renderSandbox(organization.sandbox)}</h1>
+    `Organization ${organization.name}`,
+    html`${renderSteps([sectionStep(site, "Organizations"), { path, label: organization.name }], organization)}
+<h1><bdi>${organization.name}</bdi></h1>
 ${activity}${renderFacts([
   ["Organization", html`<code>${id}</code>`],
   ["Brands", named.length === 0 ? sayEmpty(site, "None yet.", createBrand, id) : html`${named}`],
@@ -261,8 +263,8 @@ export async function showBatch<Deps extends object>(
   const kinds = [claim === null ? [] : ["claim"], buy === null ? [] : ["buy"]].flat();
   return layOutForOperators(
     site,
-    `Batch ${id}`,
-    html`${renderTrail(site, lineage)}<h1>Batch${renderSandbox(batch.sandbox)}</h1>
+    `Batch of ${batch.productName}`,
+    html`${renderTrail(site, lineage)}<h1>Batch of <bdi>${batch.productName}</bdi></h1>
 ${renderFigures(
   ["Active", COUNT.format(batch.active)],
   ...(batch.left === null ? [] : [["Left in windows", COUNT.format(batch.left)] as const]),

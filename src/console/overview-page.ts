@@ -216,13 +216,14 @@ function renderCounts(counts: readonly PeriodCounts[], completeUntil: Date | nul
         String(unanswered ?? "–"),
       ];
     }),
+    "",
   );
 }
 
 function renderLatencies(counts: readonly PeriodCounts[]): Html {
   const show = (value: number | null) => String(value ?? "–");
   const rows = counts.map(({ at, latencyMs }) => [renderTime(at, MINUTES), show(latencyMs.p50), show(latencyMs.p99)]);
-  return renderTable("Latencies", ["From", "p50", "p99"], rows.toReversed());
+  return renderTable("Latencies", ["From", "p50", "p99"], rows.toReversed(), "");
 }
 
 function renderStock(site: Site, { stock }: Overview): Html {
@@ -247,7 +248,7 @@ function renderQueues(site: Site, { queues }: Overview): Html {
 ${paused ? html` <span class="badge bad">Paused</span>` : null}`,
     ...[workers, waiting, active, failed].map(show),
   ]);
-  return renderTable("Queues", ["Queue", "Workers", "Waiting", "Active", "Failed"], rows);
+  return renderTable("Queues", ["Queue", "Workers", "Waiting", "Active", "Failed"], rows, "");
 }
 
 function renderProcesses({ processes }: Overview): Html {
@@ -284,7 +285,7 @@ function renderServers({ servers: { postgres, redis } }: Overview): Html {
       postgres === null ? away("Postgres") : describePostgres(postgres),
       ...(masters.length === 0 ? [away("Redis")] : masters),
     ],
-    undefined,
+    "",
     STACKS,
   );
 }

@@ -9,7 +9,9 @@ import {
   opsPath,
   renderFigures,
   renderSection,
+  renderSteps,
   renderTable,
+  sectionStep,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
@@ -48,8 +50,8 @@ export const queuePage: Page<QueuesDeps & { queueViews: Pick<QueueViews, "open">
   if (queue === undefined)
     throw new AppError("not_found", `The queues are ${ctx.config.queues.map(({ name }) => name).join(", ")}.`);
   const failed = await readFailedJobs(ctx, queue.name, FAILED_MAX);
-  const main = html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "queues")}">Queues</a></li>\
-</ol></nav><h1>Queue ${queue.name}</h1>
+  const steps = [sectionStep(site, "Queues"), { path: opsPath(site, "queues", queue.name), label: queue.name }];
+  const main = html`${renderSteps(steps)}<h1>Queue ${queue.name}</h1>
 ${renderPause(queue)}${renderState(queue)}
 ${linkActs(visit, queue)}
 ${renderSection("failed", "Failed jobs", linkFailedActs(visit, queue, failed), renderFailed(visit, queue.name, failed))}

@@ -79,9 +79,10 @@ request id, and no organization, brand or product this name.${
               linkTo(site, "organizations", voucher.organizationId),
               html`<bdi>${voucher.externalRef ?? ""}</bdi>`,
             ]),
+            "",
           ),
         ];
-  return layOutForOperators(site, "Find a voucher", html`<h1>${title}</h1>\n${table}`, words);
+  return layOutForOperators(site, title, html`<h1>${title}</h1>\n${table}`, words);
 };
 
 /**
@@ -128,7 +129,7 @@ ${id === NO_ORGANIZATION ? "Calls with unknown keys" : html`Calls of <code>${id}
   ]);
   const main = html`<h1>Found in calls of ${links.length} organizations</h1>
 <p class="lead">Callers may choose the ids of their requests, so they may repeat.</p>
-${renderTable("Organizations with this request id", ["Calls"], rows)}`;
+${renderTable("Organizations with this request id", ["Calls"], rows, "")}`;
   return layOutForOperators(visit.site, "Find a call", main, words);
 }
 

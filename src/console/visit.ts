@@ -4,7 +4,7 @@ import { insertVisit, type VisitEntry } from "../acts/db/audit-entries.ts";
 import { isAllowed, type OperatorRole } from "../acts/operator-role.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
-import type { OperatedSite } from "../pages/operator-frame.ts";
+import { type OperatedSite, siteOfRequest } from "../pages/operator-frame.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Config } from "../platform/config.ts";
 import { pathId } from "../platform/http/endpoint.ts";
@@ -76,7 +76,7 @@ export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Vis
   const seesCredentials = isAllowed(operator.role, CREDENTIALS_ROLE);
   return {
     ctx,
-    site: siteOf(ctx, operator),
+    site: siteOfRequest(siteOf(ctx, operator), request),
     operator,
     seesCredentials,
     credential: (text) => (seesCredentials && text !== null ? html`<code>${text}</code>` : null),

@@ -1,4 +1,5 @@
 import { readAnyVoucherHistory } from "../acts/across-organizations.ts";
+import { readLineage } from "../acts/read-lineage.ts";
 import type { HistoryDeps } from "../acts/read-voucher-history.ts";
 import { saySuspension } from "../acts/words.ts";
 import type { OperatorReads } from "../core/callers/bulkhead.ts";
@@ -15,6 +16,7 @@ import {
   opsPath,
   renderFacts,
   renderStatus,
+  renderTrail,
 } from "../pages/operator-frame.ts";
 import { renderEvent, renderLife } from "../pages/render-history.ts";
 import { renderEnd, renderTime } from "../pages/time.ts";
@@ -31,7 +33,8 @@ const RESUME_BATCH = ["resume", "Resume the batch"] as const;
 const CHANGES: Partial<Record<VoucherStatus, readonly (readonly [verb: string, said: string])[]>> = {
   Active: [EXTEND, SUSPEND, VOID],
   Suspended: [EXTEND, VOID],
-  Expired: [EXTEND],
+  // A suspended voucher stays unusable when its batch is extended.
+  Expired: [EXTEND, SUSPEND],
 };
 const SHOW = ["show", "Show personal data"] as const;
 const ERASE = ["erase", "Erase personal data"] as const;
@@ -47,6 +50,7 @@ export const voucherPage: Page<HistoryDeps> = async (visit) => {
   if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
   const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
   await recordVisit("page voucher", { type: "VoucherInstance", id: voucher.id });
+  const lineage = await readLineage(ctx, "vouchers", voucher.id);
   // A code that is worth money, now or after a resumption, is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active" || voucher.status === "Suspended";
   const showsCode = seesCredentials && !isUsable;
@@ -64,8 +68,8 @@ export const voucherPage: Page<HistoryDeps> = async (visit) => {
   ].toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   return layOutForOperators(
     site,
-    `Voucher ${voucher.id}`,
-    html`<h1>Voucher</h1>
+    `Voucher ${voucher.serial} of ${voucher.productName}`,
+    html`${renderTrail(site, lineage)}<h1>Voucher</h1>
 ${voucher.sandbox ? renderSandboxNotice() : null}
 ${renderFacts([
   ["Status", html`${renderStatus(voucher.status)}${isReserved ? html` ${renderStatus("Reserved")}` : null}`],

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { nextPiece } from "../platform/batching/fair-slots.ts";
 import { ASSETS, RECEIPT_VERIFIER } from "./assets.ts";
 import { Html, html } from "./html.ts";
-import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
+import { GUIDE_PATH, layOut, linkInMenu, type Site } from "./layout.ts";
 import { renderMarkdown } from "./markdown.ts";
 
 const FOLDER = fileURLToPath(new URL("../../docs/", import.meta.url));
@@ -159,6 +159,7 @@ export function layOutDocument(
 ): Html {
   return layOut(site, {
     title,
+    path: site.basePath + path,
     styles: [ASSETS.documentStyle],
     scripts: [ASSETS.copyScript],
     main: html`<form class="seek" role="search" action="${site.basePath}${SEARCH_PATH}" method="post">
@@ -183,8 +184,7 @@ export const SOUGHT_MAX = 100;
 /** Links to all documents, by task. The group with the current page is open. */
 function renderTree({ basePath }: Site, all: readonly ServedDocument[], current: string): Html {
   const renderLink = (page: ServedDocument) =>
-    html`<li><a href="${basePath}${page.path}"${page.path === current ? html` aria-current="page"` : null}>\
-${titleOf(page)}</a></li>\n`;
+    html`<li>${linkInMenu(basePath + page.path, titleOf(page), basePath + current)}</li>\n`;
   return html`<nav class="tree" id="documents" aria-label="Documents">
 ${groupDocuments(all).map(({ title, pages }) => {
   const isOpen = pages.some(({ path }) => path === current);

@@ -32,8 +32,10 @@ interface PageContent {
   style?: Asset;
   /** English by default. */
   locale?: Locale;
-  /** Whether the page links to the guide and the reference for developers. */
+  /** Whether the page links to the start page, the guide and the reference, which are for developers. */
   forDevelopers?: boolean;
+  /** The page's path, which menus mark. */
+  path?: string;
   /** The brand whose logo and colour the page shows in place of the service's. */
   face?: BrandFace;
 }
@@ -48,7 +50,7 @@ export function layOut(
   site: Site,
   { title, description, address, main, scripts = [], styles = [], style = ASSETS.style, ...more }: PageContent,
 ): Html {
-  const { locale = ENGLISH, face, forDevelopers = true } = more;
+  const { locale = ENGLISH, face, forDevelopers = true, path } = more;
   const { t } = locale;
   return html`<!doctype html>
 <html lang="${locale.language}">
@@ -67,7 +69,7 @@ ${scripts.map((script) => html`<script type="module" src="${assetPath(site, scri
 <a class="hidden" href="#main">${t("frame.skip")}</a>
 ${
   face === undefined
-    ? renderSiteHeader(site, t, forDevelopers)
+    ? renderSiteHeader(site, t, forDevelopers, path)
     : html`<header class="face">${renderFace(site, face)}</header>`
 }
 <main id="main">
@@ -79,17 +81,40 @@ ${face === undefined ? html`<footer><p>${t("frame.version", { version: packageJs
 `;
 }
 
-function renderSiteHeader(site: Site, t: Locale["t"], forDevelopers: boolean): Html {
+function renderSiteHeader(site: Site, t: Locale["t"], forDevelopers: boolean, path: string | undefined): Html {
+  const { basePath } = site;
+  const name = html`<img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" height="28">${SERVICE}`;
+  if (!forDevelopers) return html`<header class="site"><p class="brand">${name}</p></header>`;
+  const links = [
+    [basePath + GUIDE_PATH, t("frame.guide")],
+    [`${basePath}/docs`, t("frame.reference")],
+  ] as const;
   return html`<header class="site">
-<a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" \
-height="28">${SERVICE}</a>
-${
-  forDevelopers
-    ? html`<nav aria-label="${t("frame.site")}"><a href="${site.basePath}${GUIDE_PATH}">${t("frame.guide")}</a>\
-<a href="${site.basePath}/docs">${t("frame.reference")}</a></nav>`
-    : null
-}
+<a class="brand" href="${basePath}/">${name}</a>
+${renderMenu(t("frame.site"), links, path)}
 </header>`;
+}
+
+/** A link in a menu or a trail. Marks the link to the page that is shown, and in a menu the page's section. */
+export function linkInMenu(path: string, label: Html | string, shown?: string, section?: string): Html {
+  const mark = path === shown ? html` aria-current="page"` : path === section ? html` aria-current="true"` : null;
+  return html`<a href="${path}"${mark}>${label}</a>`;
+}
+
+/**
+ * A menu, which marks the page at the path `shown`. The links of a menu `ofSections` have pages below them, except the
+ * first, which is their overview.
+ */
+export function renderMenu(
+  name: string,
+  links: readonly (readonly [path: string, label: string])[],
+  shown?: string,
+  ofSections = false,
+): Html {
+  const isShown = ([path]: readonly [string, string], at: number) => at > 0 && shown?.startsWith(`${path}/`);
+  const section = ofSections ? links.find(isShown)?.[0] : undefined;
+  const items = links.map(([path, label]) => html`${linkInMenu(path, label, shown, section)} `);
+  return html`<nav${ofSections ? html` class="ops"` : null} aria-label="${name}">${items}</nav>`;
 }
 
 /** The title and description that messengers and search engines show for a page (https://ogp.me). */

@@ -4,7 +4,7 @@ import { wantsPage } from "../platform/http/negotiate.ts";
 import { ASSETS, type Asset } from "./assets.ts";
 import { describeError } from "./error-page.ts";
 import { type Html, html } from "./html.ts";
-import { layOut, type Site } from "./layout.ts";
+import { layOut, linkInMenu, renderMenu, type Site } from "./layout.ts";
 import { ENGLISH } from "./locale.ts";
 
 /** The path of the operator pages, after the base path. The queue dashboard is below it. */
@@ -24,8 +24,11 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
   return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
 }
 
-/** What an operator page needs for its links: the site, and the sections that wings add to the navigation. */
-type NavigatedSite = Site & { sections?: readonly string[] };
+/**
+ * What an operator page needs for its links: the site, the sections that wings add to the navigation, and the path of
+ * the page that is shown.
+ */
+type NavigatedSite = Site & { sections?: readonly string[]; shown?: string };
 
 /** What a page needs to offer actions too. */
 export type OperatedSite = NavigatedSite & {
@@ -48,10 +51,20 @@ export function linkActions(
   return html`<p class="actions">${links}</p>`;
 }
 
-/**
- * Links to the pages of an entity's parents, from the organization down, and to the entity's own page if it has one.
- */
-function stepsTo(site: Site, lineage: Lineage): { path: string; label: string }[] {
+/** A page in a trail. */
+interface Step {
+  path: string;
+  label: string;
+}
+
+/** A list that is a section of the navigation, as a step. */
+export const sectionStep = (site: Site, name: string): Step => ({
+  path: opsPath(site, name.toLowerCase()),
+  label: name,
+});
+
+/** The pages of an entity's parents, from the organization down, and the entity's own page if it has one. */
+function stepsTo(site: Site, lineage: Lineage): Step[] {
   const steps = [
     ["organizations", lineage.organizationId, lineage.organizationName],
     ["brands", lineage.brandId, lineage.brandName],
@@ -71,20 +84,35 @@ export function pathOf(site: Site, lineage: Lineage): string {
   return String(stepsTo(site, lineage).at(-1)?.path);
 }
 
-/** Links to the parents of an entity. */
-export function renderTrail(site: Site, lineage: Lineage): Html {
-  const links = stepsTo(site, lineage).map(
-    ({ path, label }) => html`<li><a href="${path}"><bdi>${label}</bdi></a></li> `,
-  );
-  return html`<nav class="trail" aria-label="Where"><ol>${links}</ol>${renderSandbox(lineage.sandbox)}</nav>`;
+/** The way to an entity's page, or to a page below it. */
+export function renderTrail(site: Site, lineage: Lineage, ...below: readonly Step[]): Html {
+  return renderSteps([sectionStep(site, "Organizations"), ...stepsTo(site, lineage), ...below], lineage);
 }
 
-/** Links to the sections of the operator pages. */
+/** The way to a page, which is the last step. */
+export function renderSteps(steps: readonly Step[], { sandbox }: { sandbox?: boolean } = {}): Html {
+  const links = steps.map(({ path, label }, at) => {
+    const shown = at === steps.length - 1 ? path : undefined;
+    return html`<li>${linkInMenu(path, html`<bdi>${label}</bdi>`, shown)}</li> `;
+  });
+  return html`<nav class="trail" aria-label="Where"><ol>${links}</ol>${renderSandbox(sandbox)}</nav>`;
+}
+
+/** The entities whose pages belong to the section of organizations. */
+const OF_ORGANIZATIONS = /^\/(?:brands|products|batches|contracts|keys|vouchers)\//;
+
+/** The menu of the operator pages. */
 function renderNavigation(site: NavigatedSite): Html {
   const names = ["Organizations", "Queues", ...(site.sections ?? []), "Audit", "Operators", "Runbook"];
-  const pages = [...names.map((name) => [name.toLowerCase(), name] as const), ["sign-out", "Sign out"] as const];
-  const links = pages.map(([path, name]) => html` <a href="${opsPath(site, path)}">${name}</a>`);
-  return html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a>${links}</nav>`;
+  const sections = names.map((name) => [opsPath(site, name.toLowerCase()), name] as const);
+  const links = [[opsPath(site), "Overview"], ...sections, [opsPath(site, "sign-out"), "Sign out"]] as const;
+  const shown = site.shown?.slice(opsPath(site).length).replace(OF_ORGANIZATIONS, "/organizations/");
+  return renderMenu("Operations", links, shown === undefined ? shown : opsPath(site) + shown, true);
+}
+
+/** The site of an operator's request. */
+export function siteOfRequest<Given extends Site>(site: Given, { path }: { path: string }): Given & { shown: string } {
+  return { ...site, shown: opsPath(site) + (path === "/" ? "" : path) };
 }
 
 /** A page for operators: the site's frame, the operators' navigation, and the search field with the text `entered`. */
@@ -107,11 +135,11 @@ ${main}`,
 
 /** Adds the navigation of operator pages to error pages. Mount it after the sign-in. */
 export function frameErrors(site: Site): RequestHandler {
-  return (_request, response, next) => {
+  return (request, response, next) => {
     if (wantsPage(response)) {
       response.locals.errorPage = (...refusal) => {
         const { title, main } = describeError(site, ...refusal);
-        return layOutForOperators(site, title, main);
+        return layOutForOperators(siteOfRequest(site, request), title, main);
       };
     }
     next();
@@ -138,14 +166,15 @@ its name. A batch, a webhook endpoint or an API key by its id. A partner's call 
 
 /**
  * A table that scrolls sideways on narrow screens. With `stacks`, a narrow screen shows each row as a list instead.
- * Without rows, shows `none`. Columns of numbers are aligned at the right. Pass texts that people have chosen as
- * markup, because a text of digits would count as a number. `total` is a last row with the sums of the other rows.
+ * Without rows, shows `none`, which says what is missing and how it comes (empty for a table that always has rows).
+ * Columns of numbers are aligned at the right. Pass texts that people have chosen as markup, because a text of
+ * digits would count as a number. `total` is a last row with the sums of the other rows.
  */
 export function renderTable(
   caption: string,
   columns: readonly string[],
   rows: readonly (readonly (Html | string)[])[],
-  none: Html | string = "There are none.",
+  none: Html | string,
   { stacks = false, total = [] }: { stacks?: boolean; total?: readonly (Html | string)[] } = {},
 ): Html {
   if (rows.length === 0) return html`<p class="notice">${none}</p>`;
@@ -161,6 +190,9 @@ export function renderTable(
 ${rows.map(renderRow)}</tbody>${total.length === 0 ? null : html`<tfoot>${renderRow(total)}</tfoot>`}
 </table></div>`;
 }
+
+/** Shown after the last page of a list. */
+export const NO_FURTHER = "The list ends here. There are no further entries.";
 
 /** For a table with too many columns for a phone. */
 export const STACKS = { stacks: true } as const;

@@ -82,7 +82,7 @@ it("the operator pages find organizations by a part of the name, and list their 
   const filter = (form: Record<string, string>, path = "audit") =>
     browse(`${api.url}/ops/${path}`, { headers: basic(OPS_TOKEN), form });
   const entity = partner.organizationId;
-  expect((await filter({ entity, user: "nemo" })).text).toContain("There are none.");
+  expect((await filter({ entity, user: "nemo" })).text).toContain("No change has this id and this name.");
   const file = await filter({ entity }, "audit.csv");
   expect(file.headers.get("content-disposition")).toContain("audit.csv");
   const [head, ...lines] = file.text.trimEnd().split("\r\n");
@@ -93,7 +93,7 @@ it("the operator pages find organizations by a part of the name, and list their 
   const ofLink = (await open("/audit")).text;
   expect(ofLink).toContain('data-name="Id"></td>');
   expect(ofLink).not.toContain(codeHash);
-  expect((await open("/audit?before=1")).text).toContain("There are none.");
+  expect((await open("/audit?before=1")).text).toContain("The list ends here.");
   expect((await open("/audit?before=1.5")).status).toBe(400);
 });
 
@@ -167,8 +167,12 @@ it("the operator pages list an organization's last redemptions, and how much eac
 it("an organization's page shows its name and id, and says if it has no brands", async () => {
   await db.query("INSERT INTO organizations (id, name) VALUES ('org_new', 'Söhne & <b>')");
   const text = (await open("/organizations/org_new")).text;
-  expect(text).toContain("<h1>Söhne &#38; &#60;b&#62;</h1>");
+  expect(text).toContain("<h1><bdi>Söhne &#38; &#60;b&#62;</bdi></h1>");
   expect(text).toMatch(/<dt>Organization<\/dt><dd><code>org_new<.*\n.*<dt>Brands<\/dt><dd>None yet\. /);
+  expect(text).toContain("<title>Organization Söhne &#38; &#60;b&#62; · Operations · Partner Voucher API</title>");
+  const here = ' aria-current="page"><bdi>Söhne &#38; &#60;b&#62;</bdi></a></li>';
+  expect(text).toContain(`<li><a href="/ops/organizations/org_new"${here}`);
+  expect(text).toContain('<a href="/ops/organizations" aria-current="true">Organizations</a>');
   const { rows } = await db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
   const named = (await open(`/organizations/${partner.organizationId}`)).text;
   expect(named).toMatch(new RegExp(`<dt>Brands</dt><dd><a href="/ops/brands/brd_\\w+"><bdi>${rows[0].name}</bdi>`));
@@ -386,6 +390,9 @@ it("the page of a webhook endpoint shows its state and deliveries, escaped and w
   expect(text).toContain("?&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;");
   expect(text).toContain("&#60;b&#62;till");
   expect(text).not.toMatch(/<script|<b>|whsec_/);
+  expect(text).toMatch(/<br>Order <bdi>/);
+  expect(text).toContain(`</bdi></a></li> <li><a href="/ops/webhooks/${id}" aria-current="page">`);
+  expect((await open(`${path}?state=Erased`)).text).toContain("No delivery is Erased.");
   expect(eventTimes(text)).toEqual(Array.from({ length: 25 }, (_, index) => 33 - index));
   const cells = text.replaceAll(/<td[^>]*>/g, "<td>");
   expect(cells).toContain("Failed</span></td><td>10</td><td>503</td>");

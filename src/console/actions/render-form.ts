@@ -4,7 +4,13 @@ import { listCatalog } from "../../acts/list-catalog.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
-import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";
+import {
+  layOutForOperators,
+  renderSteps,
+  renderTrail,
+  sectionStep,
+  siteOfRequest,
+} from "../../pages/operator-frame.ts";
 import type { Action, ActionDeps } from "./action.ts";
 
 /** Maximum number of products in a choice. */
@@ -23,14 +29,19 @@ export const FORM_TOKEN = "formToken";
 export const sendsFiles = ({ fields }: Pick<Action<never>, "fields">): boolean =>
   Object.values(fields).some(({ kind }) => KINDS[kind].input.shape === "file");
 
-/** The page of an action: the links to its parents, its title, and `content`. */
+/** The page of an action: the way to it, its title, and `content`. */
 export function renderPage(
-  site: Site,
-  { is: [, , title] }: Action<never>,
+  config: Site,
+  { is: [path, , title] }: Action<never>,
   lineage: Lineage | null,
   content: Html,
 ): Html {
-  const trail = lineage === null ? null : renderTrail(site, lineage);
+  const site = siteOfRequest(config, { path });
+  const section = path.charAt(1).toUpperCase() + path.split("/")[1]?.slice(1);
+  const trail =
+    lineage === null
+      ? renderSteps([sectionStep(site, section), { path: site.shown, label: title }])
+      : renderTrail(site, lineage, { path: site.shown, label: title });
   return layOutForOperators(site, title, html`${trail}<h1>${title}</h1>\n${content}`);
 }
 

@@ -5,7 +5,7 @@ import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { ASSETS } from "../../pages/assets.ts";
 import { Html, html } from "../../pages/html.ts";
 import { ENGLISH, type Locale } from "../../pages/locale.ts";
-import { layOutForOperators, renderTrail, USD } from "../../pages/operator-frame.ts";
+import { layOutForOperators, renderTrail, siteOfRequest, USD } from "../../pages/operator-frame.ts";
 import { qrCode } from "../../pages/qr-code.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { nextPiece } from "../../platform/batching/fair-slots.ts";
@@ -82,10 +82,11 @@ const SHEETS = new Html("<!-- sheets -->");
 /** @param count the number of labels on the sheets. Null while no labels are shown. */
 function renderPrintPage({ config }: ActionDeps, lineage: Lineage, { from, to }: Serials, count: number | null): Html {
   const size = Number(lineage.voucherCount);
+  const site = siteOfRequest(config, { path: `/batches/${lineage.batchId}/print` });
   return layOutForOperators(
-    config,
+    site,
     "Print sheet",
-    html`<div class="screen">${renderTrail(config, lineage)}
+    html`<div class="screen">${renderTrail(site, lineage, { path: site.shown, label: "Print sheet" })}
 <h1>Print sheet</h1>
 <p>${describeSheet({ from, to }, size, count)}</p>
 <form class="act" method="post">

@@ -72,7 +72,10 @@ const LISTING_OF_BATCH = listOf({
 const contractPage = pageOf(
   "contract",
   "ReferrerContract",
-  ({ userId, contractStatus }) => html`Contract with <bdi>${userId}</bdi> ${renderStatus(String(contractStatus))}`,
+  ({ userId, contractStatus }) => ({
+    title: `Contract with ${userId}`,
+    heading: html`Contract with <bdi>${userId}</bdi> ${renderStatus(String(contractStatus))}`,
+  }),
   [LINKS_OF_CONTRACT],
 );
 

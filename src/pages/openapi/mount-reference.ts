@@ -44,6 +44,7 @@ function renderReferencePage(site: Site): Html {
   const description = `${site.basePath}/openapi.json`;
   return layOut(site, {
     title: "API reference",
+    path: `${site.basePath}/docs`,
     style: ASSETS.referenceStyle,
     main: html`<p class="notice" id="elsewhere" hidden>This page is not part of <a></a>, the address of the API. Open \
 that address to try requests.</p>

@@ -47,7 +47,7 @@ ${
           : html`The policy requires \
 <code>${quorum}</code>.`
       }</p>
-${renderTable("Witnesses", ["Witness", "Has cosigned", "The served checkpoint"], witnesses.map(renderWitness))}`
+${renderTable("Witnesses", ["Witness", "Has cosigned", "The served checkpoint"], witnesses.map(renderWitness), "")}`
 }
 <h2>Anchors</h2>
 ${renderAnchors(size, pass)}
@@ -55,7 +55,7 @@ ${
   retirements.length === 0
     ? null
     : html`<h2>Retired logs</h2>
-${renderTable("Retired logs", ["Log", "Its tree", "Retired", "Reason"], retirements.map(renderRetirement))}`
+${renderTable("Retired logs", ["Log", "Its tree", "Retired", "Reason"], retirements.map(renderRetirement), "")}`
 }
 ${published === null ? null : html`<h2>The served checkpoint</h2>\n<pre><code>${published.note}</code></pre>`}`;
 }
@@ -100,7 +100,7 @@ function renderAnchors(size: number, pass: TlogStatus["pass"]): Html {
     renderAnchorState(known, size),
   ]);
   return html`<p>As the last pass has read or written them.</p>
-${renderTable("Anchors", ["File", "Remembers", "State"], rows)}`;
+${renderTable("Anchors", ["File", "Remembers", "State"], rows, "")}`;
 }
 
 function renderAnchorState(known: number | null, size: number): Html {
