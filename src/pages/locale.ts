@@ -34,8 +34,8 @@ export interface Locale {
   end(at: Date): Html;
   /** A moment as a wall clock in the zone shows it: `YYYY-MM-DD hh:mm:ss`. */
   wallClock(at: Date): string;
-  /** A calendar day, `YYYY-MM-DD`: for a table (`day`), a sentence (`date`) or an axis (`tick`). */
-  day(day: string, form?: "day" | "date" | "tick"): string;
+  /** A calendar day, `YYYY-MM-DD`. Shorter at an axis (`tick`). */
+  day(day: string, form?: "date" | "tick"): string;
   /** A calendar month, `YYYY-MM`. */
   month(month: string): string;
 }
@@ -67,7 +67,7 @@ function makeLocale(language: Language, form: Partial<TimeForm> = {}): Locale {
     timeOfDay: (at) => renderTime(at, undefined, shown, false),
     end: (at) => renderEnd(at, shown),
     wallClock: (at) => formatsOf(shown).wall.format(at),
-    day: (day, form = "day") => formatsOf(calendar)[form].format(new Date(day)),
+    day: (day, form = "date") => formatsOf(calendar)[form].format(new Date(day)),
     month: (month) => formatsOf(calendar).month.format(new Date(`${month}-01`)),
   };
 }

@@ -27,8 +27,6 @@ function makeFormats({ tag, timeZone }: TimeForm) {
   const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(tag, { timeZone, ...options });
   return {
     date: format({ dateStyle: "long" }),
-    /** A day in a table. */
-    day: format({ dateStyle: "medium" }),
     /** A day at an axis. */
     tick: format({ day: "numeric", month: "short" }),
     month: format({ year: "numeric", month: "long" }),
@@ -77,8 +75,8 @@ export function renderTime(at: string | Date, precision: Precision = SECONDS, fo
 /** A moment in UTC. Includes the day if it differs from the day in the form's zone. */
 function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
   const [own, utc] = [formatsOf(form), formatsOf({ ...form, timeZone: UTC.timeZone })];
-  const day = utc.day.format(moment);
-  const shown = `${day === own.day.format(moment) ? "" : `${day}, `}${utc[precision].format(moment)} UTC`;
+  const day = utc.date.format(moment);
+  const shown = `${day === own.date.format(moment) ? "" : `${day}, `}${utc[precision].format(moment)} UTC`;
   return html`<span class="local">(${shown})</span>`;
 }
 

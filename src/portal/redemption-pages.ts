@@ -63,14 +63,14 @@ export function renderOverview(
 ${t("portal.zone", { zone: locale.timeZone })}</p>
 ${renderPeriod(
   "today",
-  t("portal.today", { day: locale.day(today, "date") }),
+  t("portal.today", { day: locale.day(today) }),
   sums.filter(({ day }) => day === today),
   locale,
   linkEach(`day=${today}`, t("portal.eachOfToday")),
 )}
 ${renderPeriod(
   "yesterday",
-  t("portal.yesterday", { day: locale.day(yesterday, "date") }),
+  t("portal.yesterday", { day: locale.day(yesterday) }),
   sums.filter(({ day }) => day === yesterday),
   locale,
   linkEach(`day=${yesterday}`, t("portal.eachOfYesterday")),
@@ -120,7 +120,7 @@ export function renderDays(
       html`<a class="day" href="${path}?day=${day}">${locale.day(day)}</a>`,
       ...total(sumsOf.get(day) ?? [], locale),
     ]),
-    t("portal.none"),
+    t("portal.statementFuture"),
     {
       total: totalRow(
         days.flatMap((day) => sumsOf.get(day) ?? []),
@@ -190,7 +190,7 @@ function renderSums(
     t(caption, { period: title }),
     ([column, "redemptions", "sum"] as const).map((each) => t(`portal.columns.${each}`)),
     rows,
-    t("portal.none"),
+    "",
     { total: totalRow(sums, locale) },
   );
 }
@@ -206,7 +206,7 @@ export function renderDayPage(
   const { t, markup } = locale;
   const [from, to] = [day, addDays(day, 1)].map((each) => startOfDay(each, locale).toISOString()) as [string, string];
   const hasNext = page.redemptions.length === DAY_PAGE_MAX && page.nextCursor !== null;
-  const title = t("portal.ofDay", { day: locale.day(day, "date") });
+  const title = t("portal.ofDay", { day: locale.day(day) });
   const main = html`<h1>${title}</h1>
 <p>${renderTotal(sums, locale)} \
 ${to <= page.completeUntil ? t("portal.onDay") : markup("portal.endsAt", { time: locale.time(page.completeUntil) })}</p>
@@ -236,7 +236,7 @@ ${renderTable(
     html`<code>${redemption.redeemCode}</code>`,
     renderKey(redemption),
   ]),
-  t("portal.none"),
+  t("portal.noRedemptions"),
   { stacks: true },
 )}
 ${linkNext(

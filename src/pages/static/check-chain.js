@@ -81,23 +81,28 @@ function isPageTime(moment) {
   return shown === local;
 }
 
+/** A moment in the reader's time zone, with the page's formats of dates. */
+function formatLocal(moment, options) {
+  const { lang } = document.documentElement;
+  return new Intl.DateTimeFormat(lang === "en" ? "en-GB" : lang, options).format(moment);
+}
+
 /** Replaces a time by the reader's local time. */
 function showLocalTime(time) {
   if (time === null) return;
   const moment = new Date(time.dateTime);
   if (isPageTime(moment)) return;
-  const date = new Intl.DateTimeFormat(undefined, { dateStyle: "long" });
-  const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-  time.textContent = say("chain.yourTime", { date: date.format(moment), clock: clock.format(moment) });
+  const [date, clock] = [{ dateStyle: "long" }, { timeStyle: "short" }].map((form) => formatLocal(moment, form));
+  time.textContent = say("chain.yourTime", { date, clock });
 }
 
 /** Adds the reader's local time to each time of the table, unless they are equal. */
 function showLocalTimes() {
-  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
   for (const time of document.querySelectorAll("table.chain time")) {
     const moment = new Date(time.dateTime);
-    if (!isPageTime(moment))
-      time.after(" · ", make("span", "local", say("chain.localTime", { time: format.format(moment) })));
+    if (isPageTime(moment)) continue;
+    const local = [{ dateStyle: "long" }, { timeStyle: "long" }].map((form) => formatLocal(moment, form)).join(", ");
+    time.after(" · ", make("span", "local", say("chain.localTime", { time: local })));
   }
 }
 
