@@ -3,7 +3,7 @@ import { z } from "zod";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
 import { readConfirmed } from "../core/commit/confirm-reads.ts";
-import { feedQuery } from "../core/feed/api/feed.ts";
+import { type FeedEventView, feedQuery } from "../core/feed/api/feed.ts";
 import { readFeed, readLastEvents } from "../core/feed/read-feed.ts";
 import type { Caller } from "../core/keys/caller.ts";
 import { admitKey, callerOf } from "../core/keys/routes/authenticate.ts";
@@ -13,6 +13,7 @@ import { sumRedemptions } from "../core/redeem/db/redemptions.ts";
 import { listRedemptions, readAllRedemptions } from "../core/redeem/list-redemptions.ts";
 import { findRedemption } from "../core/redeem/read-redemption.ts";
 import { readStatement, readStatementFile } from "../core/redeem/read-statement.ts";
+import { nameVouchers } from "../core/voucher/db/vouchers.ts";
 import { offerPage, renderErrorPage } from "../pages/error-page.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
@@ -29,7 +30,7 @@ import { respondText } from "../platform/http/respond.ts";
 import type { SendFile } from "../platform/http/send-file.ts";
 import type { Limits } from "../platform/limits/open-limits.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
-import { ACTIVITY_PAGE_MAX, renderActivityPage } from "./activity-page.ts";
+import { ACTIVITY_PAGE_MAX, activityPath, renderActivityPage } from "./activity-page.ts";
 import { addDays, addMonths, dayOf, daysBetween, monthOf, startOfDay, startOfMonth } from "./calendar.ts";
 import { renderMonthPage } from "./month-page.ts";
 import { renderFoundPage, renderOrderPage } from "./order-pages.ts";
@@ -40,7 +41,6 @@ import {
   type PortalCaller,
   type PortalPage,
   type PortalPart,
-  portalPath,
   renderTop,
 } from "./portal-frame.ts";
 import { DAY_PAGE_MAX, type DaySum, OVERVIEW_DAYS, renderDayPage, renderOverview } from "./redemption-pages.ts";
@@ -57,9 +57,13 @@ const periodQuery = z.object({
 
 /**
  * The query of the activity page, with cursors of the feed. `after`: show the next events after it. `until`: show the
- * last events up to it.
+ * last events up to it. `types`: show only these, and all if it is empty, as a form sends it.
  */
-const activityQuery = z.object({ after: feedQuery.shape.after, until: feedQuery.shape.after });
+const activityQuery = z.object({
+  types: z.preprocess((given) => given || undefined, feedQuery.shape.types),
+  after: feedQuery.shape.after,
+  until: feedQuery.shape.after,
+});
 
 /** In the query of the CSV file, replaces a day by its start or end as a time. */
 const asTime = (given: unknown, use: TimeUse) =>
@@ -240,15 +244,19 @@ function statementFile(deps: PortalDeps): RequestHandler {
  */
 function activityPage(deps: PortalDeps): Render {
   return async (caller, { query }) => {
-    const { after, until } = validate(activityQuery, query);
+    const { after, until, types } = validate(activityQuery, query);
+    const wanted = { limit: ACTIVITY_PAGE_MAX, types };
+    const show = async (events: readonly FeedEventView[], earlier: string | null, later: string | null) => {
+      const ids = events.map(({ entityId }) => entityId);
+      const names = await readConfirmed(deps, () => deps.portalReads(caller, () => nameVouchers(deps.pool, ids)));
+      return renderActivityPage(deps.config, caller, { events, names, types, earlier, later });
+    };
     if (after === undefined) {
-      const { events, start } = await readLastEvents(deps, caller, until, ACTIVITY_PAGE_MAX);
-      return renderActivityPage(deps.config, caller, { events, earlier: start, later: until ?? null });
+      const { events, start } = await readLastEvents(deps, caller, until, wanted);
+      return show(events, start, until ?? null);
     }
-    const wanted = { after, limit: ACTIVITY_PAGE_MAX, types: undefined, wait: 0 };
-    const { events, nextCursor } = await readFeed(deps, caller, wanted);
-    if (events.length === 0) return portalPath(deps.config, "activity");
-    return renderActivityPage(deps.config, caller, { events, earlier: after, later: nextCursor });
+    const { events, nextCursor } = await readFeed(deps, caller, { ...wanted, after, wait: 0 });
+    return events.length === 0 ? activityPath(deps.config, { types }) : show(events, after, nextCursor);
   };
 }
 
@@ -301,7 +309,7 @@ function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPag
     const scopes = await admitKey(deps, request, response, { secret, assertScopes, limiter: deps.limits.read });
     response.removeHeader("WWW-Authenticate");
     const further = ofWings.filter((page) => page.isOpenTo(deps, scopes));
-    const caller = Object.assign(callerOf(response), { further });
+    const caller = Object.assign(callerOf(response), { further, shown: deps.config.basePath + request.path });
     if (wantsPage(response)) {
       response.locals.errorPage = (refusal, status, requestId, language) => {
         const top = renderTop(deps.config, { ...caller, locale: localeIn(language) });

@@ -1,7 +1,9 @@
 import type { Caller } from "../core/keys/caller.ts";
+import type { VoucherName } from "../core/voucher/db/vouchers.ts";
 import { survivesInPath } from "../core/voucher/references.ts";
+import { verifyUrl } from "../core/voucher/resolve-voucher.ts";
 import { type Html, html } from "../pages/html.ts";
-import { layOut, type Site } from "../pages/layout.ts";
+import { layOut, renderMenu, type Site } from "../pages/layout.ts";
 import type { Locale } from "../pages/locale.ts";
 
 /** The path of the portal, after the base path. */
@@ -13,6 +15,8 @@ export interface PortalCaller extends Caller {
   further: readonly Pick<PortalPage, "path" | "label">[];
   /** The formats of the reader's country, in the organization's time zone. */
   locale: Locale;
+  /** The path of the page. */
+  shown: string;
   /** The name of the organization, if known. */
   organizationName?: string;
 }
@@ -59,14 +63,18 @@ export function orderPath(site: Site, externalRef: string, file?: string): strin
 /**
  * The top of every page: the navigation, a notice if this is a sandbox, and the search field with the text `entered`.
  */
-export function renderTop(site: Site, { sandbox, further, locale }: PortalCaller, entered = ""): Html {
+export function renderTop(site: Site, { sandbox, further, locale, shown }: PortalCaller, entered = ""): Html {
   const { t, markup } = locale;
   const path = portalPath(site);
-  const links = further.map((page) => html`<a href="${path}${page.path}">${page.label(locale)}</a>`);
-  return html`<nav class="ops" aria-label="${t("portal.name")}"><a href="${path}">${t("portal.overview")}</a> \
-<a href="${path}/redemptions">${t("portal.redemptions")}</a> \
-<a href="${path}/statement">${t("portal.statements")}</a> \
-<a href="${path}/activity">${t("portal.activity")}</a> ${links}</nav>
+  const links = [
+    ["", t("portal.overview")],
+    ["/redemptions", t("portal.redemptions")],
+    ["/statement", t("portal.statements")],
+    ["/activity", t("portal.activity")],
+    ...further.map((page) => [page.path, page.label(locale)] as const),
+  ] as const;
+  const menu = links.map(([below, label]) => [path + below, label] as const);
+  return html`${renderMenu(t("portal.name"), menu, shown, true)}
 ${sandbox ? html`<p class="notice" id="sandbox">${markup("portal.sandbox")}</p>` : null}
 <form class="check" role="search" action="${path}" method="post">
 <label for="words">${t("portal.find")}</label>
@@ -85,6 +93,17 @@ export function layOutForPortal(site: Site, caller: PortalCaller, title: string,
   const owner = organizationName === undefined ? null : html`<p class="eyebrow"><bdi>${organizationName}</bdi></p>\n`;
   const main = html`${renderTop(site, caller, entered)}${owner}${content}`;
   return layOut(site, { locale, title: `${title} · ${locale.t("portal.name")}`, main, forDevelopers: false });
+}
+
+/** A voucher by its product and serial number, and the order that redeemed it, each as a link to its page. */
+export function linkVoucher(site: Site, id: string, name: VoucherName | undefined, { t }: Locale): Html {
+  const shown =
+    name === undefined
+      ? html`<code>${id}</code>`
+      : html`<bdi>${name.productName}</bdi>, ${t("portal.serial", { serial: name.serial })}`;
+  const voucher = html`<a href="${verifyUrl({ config: site }, id)}">${shown}</a>`;
+  if (!name?.externalRef) return voucher;
+  return html`${voucher}<br><a href="${orderPath(site, name.externalRef)}"><bdi>${name.externalRef}</bdi></a>`;
 }
 
 /** A key by its label, or by its id if it has none. */

@@ -205,7 +205,7 @@ describe("the numbers of the portal", () => {
 
   it("the menu leads to this month's statement, and a future statement says that its month has not begun", async () => {
     const [current, future] = [await open("/statement"), await open("/statement?month=2999-12")];
-    expect(current.text).toContain('<a href="/portal/statement">Statements</a>');
+    expect(current.text).toContain('<a href="/portal/statement" aria-current="page">Statements</a>');
     expect(current.text).toContain("The statement is not final.");
     expect(current.text).toContain(`href="/portal/statement.csv?month=${daysAgo(0).slice(0, 7)}"`);
     expect(current.text).toContain("Pages in another time zone may count redemptions near midnight in another month.");
@@ -270,7 +270,7 @@ it("the activity pages have the events of the feed, newest first, and lead to ea
   const pages = [newest];
   for (let next = nextOf(newest.text, "/portal"); next !== ""; next = nextOf(pages.at(-1)?.text ?? "", "/portal"))
     pages.push(await open(next));
-  expect(pages.map(({ text }) => vouchersOn(text))).toEqual(inPages(feed.toReversed(), 100));
+  expect(pages.map(({ text }) => vouchersOn(text))).toEqual(inPages(feed.toReversed(), 25));
   // Goes back from the oldest page to the newest. Each page's link continues from its first event.
   const laterOf = (text: string) => /rel="prev" href="\/portal([^"]+)"/.exec(text)?.[1] ?? "";
   let back = pages.at(-1) ?? newest;
@@ -281,6 +281,19 @@ it("the activity pages have the events of the feed, newest first, and lead to ea
   expect(await open(laterOf(back.text))).toMatchObject({ status: 303, location: "/portal/activity" });
   expect((await open(laterOf(back.text), strangerReader)).status).toBe(400);
   expect(vouchersOn((await open("/activity", strangerReader)).text)).toHaveLength(2);
+});
+
+it("the activity page shows one kind of events by the product, the number and the order of each voucher", async () => {
+  const redeemed = await open("/activity?types=voucher.instance.redeemed");
+  expect(redeemed.text).not.toContain("<td>Issued</td>");
+  expect(redeemed.text).toMatch(/<td>Redeemed<\/td><td><a href="[^"]+"><bdi>Pass<\/bdi>, no\. \d+<\/a><br><a href/);
+  expect(redeemed.text).toContain('<option value="voucher.instance.redeemed" selected>');
+  const issued = await open("/activity?types=voucher.instance.issued");
+  expect(nextOf(issued.text, "/portal")).toMatch(/^\/activity\?types=voucher\.instance\.issued&/);
+  expect((await open("/activity?types=voucher.instance.bought")).text).toContain("No such events here.");
+  expect((await open("/activity?types=")).text).toContain("<td>Issued</td>");
+  expect((await open("/activity?types=x")).status).toBe(400);
+  expect((await open("/activity", await readerOf(await makePartner(db)))).text).toContain("No events yet.");
 });
 
 describe("an order in the portal", () => {
@@ -304,6 +317,11 @@ describe("an order in the portal", () => {
     expect(text).toContain("<strong>Erased</strong>");
     expect(text).not.toContain("Gray");
     expect((await open("/orders/Mrs.%20Gray%201")).status).toBe(200);
+    const unknown = await open("/orders/none");
+    expect(unknown).toMatchObject({
+      status: 404,
+      text: expect.stringContaining("<h1>No redemption with this reference</h1>"),
+    });
   });
 
   it("an order in the portal is found by its reference, its voucher code and its redeem code", async () => {
@@ -609,6 +627,17 @@ it("the portal shows webhook endpoints to keys with voucher.webhook, only of the
   expect(shown).toMatch(/Eingelöst .* Fehlgeschlagen +10 +TLS-Fehler/);
   expect(shown).not.toMatch(/voucher\.instance|Failed/);
   expect((await open("")).text).not.toContain("/portal/webhooks");
+  await db.query(
+    `UPDATE webhook_deliveries SET voucher_id = r.voucher_id FROM redemptions AS r
+      WHERE r.external_ref = 'order-of-the-portal' AND endpoint_id = 'whk_of_the_partner'`,
+  );
+  expect((await open("/webhooks", key)).text).toMatch(
+    /<bdi>Pass<\/bdi>, no\. \d+<\/a><br><a href="[^"]+"><bdi>order-of/,
+  );
+  await db.query("DELETE FROM webhook_deliveries");
+  expect((await open("/webhooks", key)).text).toContain("No deliveries yet. The next chosen event");
+  await db.query("DELETE FROM webhook_endpoints");
+  expect((await open("/webhooks", key)).text).toContain("Your organization has no webhook endpoints yet.");
 });
 
 const inPages = <T>(items: readonly T[], size: number): T[][] =>
@@ -681,6 +710,6 @@ async function openOverview(): Promise<string> {
 const sectionOf = (text: string, id: string) => text.split(`<h2 id="${id}">`)[1]?.split("<h2")[0] ?? "";
 
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);
-const shownDay = (day: string) => new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" }).format(new Date(day));
+const shownDay = (day: string) => new Intl.DateTimeFormat("en-GB", { dateStyle: "long" }).format(new Date(day));
 const daysAgo = (days: number) => dayOf(new Date(today.getTime() - days * DAY));
 const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

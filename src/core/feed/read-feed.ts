@@ -88,24 +88,26 @@ export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Pro
 }
 
 /**
- * Reads the organization's last events up to a cursor, or up to the end of the feed, and confirms them. `start` is the
- * cursor of the place where they begin, or null if that is the beginning of the feed. Works without Redis.
+ * Reads the organization's last events, of all types or of some, up to a cursor, or up to the end of the feed, and
+ * confirms them. `start` is the cursor of the place where they begin, or null if that is the beginning of the feed.
+ * Works without Redis.
  * @throws AppError as {@link readFeed}.
  */
 export async function readLastEvents(
   ctx: Deps,
   caller: Caller,
   until: string | undefined,
-  limit: number,
+  { limit, types = [] }: Pick<FeedQuery, "limit" | "types">,
 ): Promise<{ events: FeedEventView[]; start: string | null }> {
   const { pool, partnerCalls } = ctx;
   const { organizationId } = caller;
   return readConfirmed(ctx, async () => {
     const end = await ctx.eventFeed.readEnd(caller);
     const lastSlot = await findStart(ctx, caller, until ?? NOW, end.lastSlot);
-    const page = { organizationId, lastSlot, scanned: SCANNED_MAX * SCANS_MAX, limit };
+    const scanned = SCANNED_MAX * SCANS_MAX;
+    const page = { organizationId, lastSlot, eventTypes: [...types], scanned, limit };
     const afterSlot = await partnerCalls(caller, () => findPageStart(pool, page));
-    const found = await partnerCalls(caller, () => selectFeedEvents(pool, { ...page, afterSlot, eventTypes: [] }));
+    const found = await partnerCalls(caller, () => selectFeedEvents(pool, { ...page, afterSlot }));
     const place = await partnerCalls(caller, () => findFeedPlace(pool, afterSlot));
     return {
       events: found.map((event) => viewFeedEvent(event, caller, writeCursor(ctx, caller, event))),

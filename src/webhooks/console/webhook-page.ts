@@ -1,7 +1,9 @@
 import { isAllowed } from "../../acts/operator-role.ts";
+import { readLineage } from "../../acts/read-lineage.ts";
 import { sayEmpty } from "../../console/actions/say-empty.ts";
 import { LIST_MAX, lastId, renderList } from "../../console/list-pages.ts";
 import type { Page, Visit } from "../../console/visit.ts";
+import { nameVouchers, type VoucherName } from "../../core/voucher/db/vouchers.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { ENGLISH } from "../../pages/locale.ts";
@@ -11,12 +13,14 @@ import {
   linkActions,
   linkNext,
   linkTo,
+  NO_FURTHER,
   opsPath,
   renderFacts,
   renderFigures,
   renderSection,
   renderStatus,
   renderTable,
+  renderTrail,
 } from "../../pages/operator-frame.ts";
 import { renderTime } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
@@ -37,15 +41,17 @@ export const webhookPage: Page = async ({ ctx, site, operator, id, query, record
   const cursor = query("cursor") || undefined;
   const { endpoint, deliveries, nextCursor, pending, morePending } = await readWebhookPage(ctx, id, { state, cursor });
   await recordVisit("page webhook", { type: "WebhookEndpoint", id });
+  const lineage = await readLineage(ctx, "webhooks", id);
   const path = opsPath(site, "webhooks", id);
+  const ids = deliveries.map(({ voucherId }) => voucherId);
   const filter = state === undefined ? "" : `state=${state}&`;
   const filters = DELIVERY_STATES.map((each) =>
     each === state ? html`, <strong>${each}</strong>` : html`, <a href="${path}?state=${each}">${each}</a>`,
   );
   return layOutForOperators(
     site,
-    `Webhook endpoint ${endpoint.id}`,
-    html`<h1>Webhook endpoint</h1>
+    `Webhook endpoint of ${lineage.organizationName}`,
+    html`${renderTrail(site, lineage)}<h1>Webhook endpoint</h1>
 ${renderFigures(["Waiting deliveries", `${morePending ? "more than " : ""}${COUNT.format(pending)}`])}
 ${renderEndpointFacts(site, operator, endpoint)}
 ${linkActions(
@@ -66,13 +72,7 @@ last ${DELIVERIES_KEPT_DAYS} days: ${
       : html`<a \
 href="${path}">all</a>`
   }${filters}.</p>\n`,
-  renderDeliveries(
-    site,
-    deliveries,
-    state === undefined && cursor === undefined
-      ? "There are none. Each event of the organization's vouchers that is chosen here is delivered."
-      : undefined,
-  ),
+  renderDeliveries(site, deliveries, await nameVouchers(ctx.pool, ids), sayNone(state, cursor)),
   linkNext(nextCursor && `${path}?${filter}cursor=${nextCursor}`, "Earlier deliveries"),
 )}`,
   );
@@ -100,13 +100,24 @@ function renderEndpointFacts(site: Site, operator: Visit["operator"], endpoint: 
   ]);
 }
 
-function renderDeliveries(site: Site, deliveries: readonly WebhookDeliveryView[], empty?: string): Html {
+function sayNone(state: string | undefined, cursor: string | undefined): string {
+  if (cursor !== undefined) return NO_FURTHER;
+  const none = state === undefined ? "No deliveries yet." : `No delivery is ${state}.`;
+  return `${none} Each event of the organization's vouchers that is chosen here is delivered.`;
+}
+
+function renderDeliveries(
+  site: Site,
+  deliveries: readonly WebhookDeliveryView[],
+  names: ReadonlyMap<string, VoucherName>,
+  empty: string,
+): Html {
   return renderTable(
     "Deliveries",
     ["Event", "Happened", "State", "Attempts", "Last attempt"],
     deliveries.map((delivery) => [
       html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}\
-<br>${linkTo(site, "vouchers", delivery.voucherId)}`,
+<br>${linkTo(site, "vouchers", delivery.voucherId)}${renderOrder(names.get(delivery.voucherId))}`,
       renderTime(delivery.createdAt),
       html`${renderStatus(delivery.state)}${renderNext(delivery)}`,
       String(delivery.attempts),
@@ -116,6 +127,10 @@ function renderDeliveries(site: Site, deliveries: readonly WebhookDeliveryView[]
     { stacks: true },
   );
 }
+
+/** The order that redeemed a voucher. Null if there is none. */
+const renderOrder = (name: VoucherName | undefined) =>
+  name?.externalRef ? html`<br>Order <bdi>${name.externalRef}</bdi>` : null;
 
 /** The list of the endpoints of all organizations. */
 export const webhooksPage: Page = async ({ ctx, site, operator, query }) => {

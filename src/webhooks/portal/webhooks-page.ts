@@ -1,20 +1,21 @@
 import type { Bulkhead } from "../../core/callers/bulkhead.ts";
 import { readConfirmed } from "../../core/commit/confirm-reads.ts";
+import { nameVouchers, type VoucherName } from "../../core/voucher/db/vouchers.ts";
 import { describeEvent } from "../../pages/event-words.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import type { Locale } from "../../pages/locale.ts";
 import { renderFacts, renderStatus, renderTable } from "../../pages/operator-frame.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
-import { layOutForPortal, type PortalCaller, type PortalPage } from "../../portal/portal-frame.ts";
+import { layOutForPortal, linkVoucher, type PortalCaller, type PortalPage } from "../../portal/portal-frame.ts";
 import type { DeliveriesResponse } from "../api/webhook-deliveries.ts";
 import type { WebhookView } from "../api/webhooks.ts";
 import { webhookVariables } from "../declared.ts";
 import { readDeliveries } from "../deliveries.ts";
 import { listWebhooks } from "../partner-webhooks.ts";
 
-/** An endpoint with its last deliveries. */
-type Endpoint = WebhookView & Pick<DeliveriesResponse, "deliveries">;
+/** An endpoint with its last deliveries, and the names of their vouchers. */
+type Endpoint = WebhookView & Pick<DeliveriesResponse, "deliveries"> & { names: ReadonlyMap<string, VoucherName> };
 
 type Deps = DepsOf<typeof readDeliveries> &
   DepsOf<typeof readConfirmed> & { portalReads: Bulkhead<"organization">; config: Site };
@@ -29,7 +30,9 @@ export const webhooksPage: PortalPage<Deps> = {
       const endpoints: Endpoint[] = [];
       for (const webhook of (await listWebhooks(deps, deps.pool, caller.organizationId)).webhooks) {
         const query = { cursor: undefined, limit: 10 };
-        endpoints.push({ ...webhook, ...(await readDeliveries(deps, caller.organizationId, webhook.id, query)) });
+        const { deliveries } = await readDeliveries(deps, caller.organizationId, webhook.id, query);
+        const ids = deliveries.map(({ voucherId }) => voucherId);
+        endpoints.push({ ...webhook, deliveries, names: await nameVouchers(deps.pool, ids) });
       }
       return renderWebhooks(deps.config, caller, endpoints);
     };
@@ -42,15 +45,16 @@ function renderWebhooks(site: Site, caller: PortalCaller, endpoints: readonly En
   const main = html`<h1>${t("webhooks.endpoints")}</h1>
 ${
   endpoints.length === 0
-    ? html`<p class="notice">${t("portal.none")}\
-</p>`
-    : endpoints.map((endpoint) => renderEndpoint(endpoint, caller.locale))
+    ? html`<p class="notice">${t("webhooks.noEndpoints")} \
+<a href="${site.basePath}/docs/webhooks">${t("webhooks.guide")}</a></p>`
+    : endpoints.map((endpoint) => renderEndpoint(site, endpoint, caller.locale))
 }`;
   return layOutForPortal(site, caller, t("webhooks.title"), main);
 }
 
 function renderEndpoint(
-  { id, url, description, disabledReason, failingSince, deliveries }: Endpoint,
+  site: Site,
+  { id, url, description, disabledReason, failingSince, deliveries, names }: Endpoint,
   locale: Locale,
 ): Html {
   const { t, time } = locale;
@@ -67,15 +71,20 @@ ${renderFacts([
 ])}
 ${renderTable(
   t("webhooks.lastDeliveries", { name: description || url }),
-  (["event", "happened", "state", "attempts", "lastAnswer"] as const).map((name) => t(`webhooks.columns.${name}`)),
-  deliveries.map(({ eventType, createdAt, state, attempts, lastStatus, lastFailure }) => [
+  [
+    t("portal.columns.event"),
+    `${t("portal.facts.voucher")}, ${t("portal.columns.order")}`,
+    ...(["happened", "state", "attempts", "lastAnswer"] as const).map((name) => t(`webhooks.columns.${name}`)),
+  ],
+  deliveries.map(({ eventType, voucherId, createdAt, state, attempts, lastStatus, lastFailure }) => [
     describeEvent(eventType, locale).title,
+    linkVoucher(site, voucherId, names.get(voucherId), locale),
     time(createdAt),
     renderStatus(state, t(`webhooks.states.${state}`)),
     String(attempts),
     String(lastStatus ?? (lastFailure === null ? "" : t(`webhooks.failures.${lastFailure}`))),
   ]),
-  t("portal.none"),
+  t(disabledReason === null ? "webhooks.noDeliveries" : "webhooks.noDeliveriesNow"),
   { stacks: true },
 )}
 </section>

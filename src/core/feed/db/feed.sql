@@ -17,17 +17,18 @@ SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e WHERE e.log_slot > $1::bigint AND e.log_slot <= $2::bigint
  ORDER BY e.log_slot OFFSET $3::int - 1 LIMIT 1;
 
--- name: find_page_start(organization_id, last_slot, scanned, limit)
+-- name: find_page_start(organization_id, last_slot, event_types, scanned, limit)
 -- The slot after which the organization's last events up to last_slot begin: that of its previous event, that of the
--- event at which the scan stopped, or 0.
+-- event at which the scan stopped, or 0. No given type means all types.
 SELECT coalesce(
          (SELECT e.log_slot
-            FROM (SELECT o.log_slot, o.voucher_id FROM voucher_events AS o WHERE o.log_slot <= $2::bigint
-                   ORDER BY o.log_slot DESC LIMIT $3::int) AS e
-           WHERE (SELECT v.organization_id FROM vouchers AS v WHERE v.id = e.voucher_id) = $1::text
-           ORDER BY e.log_slot DESC OFFSET $4::int LIMIT 1),
+            FROM (SELECT o.log_slot, o.voucher_id, o.event_type FROM voucher_events AS o WHERE o.log_slot <= $2::bigint
+                   ORDER BY o.log_slot DESC LIMIT $4::int) AS e
+           WHERE (cardinality($3::text[]) = 0 OR e.event_type = ANY ($3::text[]))
+             AND (SELECT v.organization_id FROM vouchers AS v WHERE v.id = e.voucher_id) = $1::text
+           ORDER BY e.log_slot DESC OFFSET $5::int LIMIT 1),
          (SELECT o.log_slot FROM voucher_events AS o WHERE o.log_slot <= $2::bigint
-           ORDER BY o.log_slot DESC OFFSET $3::int LIMIT 1),
+           ORDER BY o.log_slot DESC OFFSET $4::int LIMIT 1),
          0) AS slot;
 
 -- name: select_feed_events(organization_id, after_slot, last_slot, event_types, scanned, limit)

@@ -26,7 +26,7 @@ export const findScannedPlace = sql.row("find_scanned_place", FEED_PLACE, {
 export const findPageStart = sql.requiredValue(
   "find_page_start",
   { slot: bigint },
-  { organizationId: text, lastSlot: bigint, scanned: integer, limit: integer },
+  { organizationId: text, lastSlot: bigint, eventTypes: arrayOf(text), scanned: integer, limit: integer },
 );
 export const selectFeedEvents = sql.rows("select_feed_events", FEED_EVENT, {
   organizationId: text,

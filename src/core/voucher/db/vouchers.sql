@@ -145,3 +145,12 @@ SELECT v.id, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequ
 -- name: find_voucher_sandbox(voucher_id)
 -- Whether a voucher belongs to a sandbox organization. No row if there is no such voucher.
 SELECT o.sandbox FROM vouchers AS v JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id]) WHERE v.id = $1::text;
+
+-- name: select_voucher_names(voucher_id)
+-- The names by which people know vouchers: the product, the serial number, and the reference of the redemption.
+SELECT v.id, p.name AS "productName", v.serial, r.external_ref AS "externalRef"
+  FROM vouchers AS v
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  LEFT JOIN redemptions AS r ON r.voucher_id = ANY (ARRAY[v.id])
+ WHERE v.id = ANY ($1::text[]);

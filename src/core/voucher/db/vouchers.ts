@@ -250,5 +250,17 @@ export async function findChainHead(db: Queryable, voucherId: string): Promise<C
   return (await readChainHeads(db, [voucherId]))[0] ?? null;
 }
 
+const VOUCHER_NAME = { id: text, productName: text, serial: integer, externalRef: orNull(text) };
+/** The names by which people know a voucher. `externalRef` is null unless the voucher is redeemed. */
+export type VoucherName = Row<typeof VOUCHER_NAME>;
+
+const selectVoucherNames = sql.rows("select_voucher_names", VOUCHER_NAME, { voucherId: arrayOf(text) });
+
+/** The names of vouchers, by id. */
+export async function nameVouchers(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, VoucherName>> {
+  const names = await selectVoucherNames(db, [...new Set(ids)]);
+  return new Map(names.map((name) => [name.id, name]));
+}
+
 /** Whether a voucher belongs to a sandbox. Null if there is no such voucher. */
 export const findVoucherSandbox = sql.value("find_voucher_sandbox", { sandbox: boolean }, { voucherId: text });
