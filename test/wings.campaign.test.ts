@@ -55,7 +55,7 @@ async function takeInventory(directory: string): Promise<Record<string, string[]
   return JSON.parse(stdout);
 }
 
-/** The kinds of parts in which an inventory contains a wing. */
+/** The kinds of parts of which, by an inventory, the service has some that belong to a wing. */
 const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
   Object.keys(inventory).filter((kind) =>
     inventory[kind]?.some((name) => WORDS[wing]?.test(name) && !NO_PART.test(name)),

@@ -309,7 +309,7 @@ const LISTS: Row[] = [
   ],
 ];
 
-/** The rows, by the number of base events that they need. */
+/** All rows, with the number of events in the history that they change. */
 const ROWS: [length: number, rows: Row[]][] = [
   [4, LISTS],
   [1, BESIDE_SEALED],
