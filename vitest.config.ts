@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 // The suffix of a file's name is its class. A file without a suffix is a guarantee. CONTRIBUTING.md has the rule.
 
-/** The slower tests, and those of generators, documents and the campaigns' judges. */
+/** The slower tests, and those of generators, documents, plans and the campaigns' judges. */
 const CAMPAIGNS = ["**/*.{campaign,browser}.test.ts"];
 /**
  * Campaigns that compare times under load with times without. They run alone, because other files would change the

@@ -35,7 +35,8 @@ interface Setting {
  * generic plan once per connection, which saves a millisecond per redemption, and keeps it until the next ANALYZE. So a
  * plan that was made for empty tables must stay fast while they grow. The settings allow only nested loops over
  * indexes. They allow no cache of rows (Memoize), which would cost a small batch more than it saves. Three expressions
- * in the statements prevent such a loop from reading a whole index, as `test/platform/db/plans.test.ts` proves:
+ * in the statements prevent such a loop from reading a whole index, as `test/platform/db/plans.campaign.test.ts`
+ * proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.
