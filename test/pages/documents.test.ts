@@ -106,7 +106,7 @@ describe("connections to Postgres", () => {
 
   it("the sizing example and the compose file leave the documented reserve of connections", () => {
     const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
-      /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
+      /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs\s+and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
     const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
     expect(numbers.indexOf(apis) * api + numbers.indexOf(workers) * worker).toBe(Number(sum));
     expect(Number(max) - Number(sum)).toBeGreaterThanOrEqual(Number(reserve));
