@@ -114,7 +114,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   /** The arguments after the command's name, one text per example. */
   examples: readonly string[];
   fields: F;
-  /** The present values of what the act changes, as a person types them. The act's form begins with them. */
+  /** The present values of what the act changes, as a person types them. The act's form shows them. */
   present?(db: Queryable, id: string): Promise<Partial<Record<keyof F, string>>>;
   /** The field to which a refusal belongs if it names no field. */
   refused?: keyof F & string;

@@ -21,6 +21,9 @@ export type ActionDeps = OperatorReads & {
   sendFile: SendFile;
 };
 
+/** The present values of what an action changes, by field, as a person types them. */
+export type Present = Readonly<Record<string, string | undefined>>;
+
 /** Thrown if the value entered in `field` cannot be used. The message continues the field's label. */
 export class FieldProblem extends Error {
   readonly field: string;
@@ -52,8 +55,7 @@ export interface Action<Deps = object> {
   /** Sentences for the operator to read before the form. */
   about?: string;
   fields: Fields;
-  /** The present values of what the action changes, by field, as a person types them. */
-  present?(db: Queryable, id: string): Promise<Readonly<Record<string, string | undefined>>>;
+  present?(db: Queryable, id: string): Promise<Present>;
   /** The fields that serve only to confirm the act. The audit entry leaves them out. */
   unrecorded: readonly string[];
   /** Whether the page asks for confirmation if another entity under the same parent has the same `name`. */

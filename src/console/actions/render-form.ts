@@ -11,13 +11,19 @@ import {
   sectionStep,
   siteOfRequest,
 } from "../../pages/operator-frame.ts";
-import type { Action, ActionDeps } from "./action.ts";
+import type { Action, ActionDeps, Present } from "./action.ts";
 
 /** Maximum number of products in a choice. */
 const PRODUCTS_MAX = 1_000;
 
 /** The values of a form by field, as sent by the browser. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * Whether a field without a value leaves what it changes as it is. A form shows the present value beside such a field
+ * instead of in it. Otherwise a form that was opened earlier would undo another operator's change.
+ */
+const isOptional = ({ initial }: Field): boolean => initial === null;
 
 /**
  * Name of the hidden field with a random token. Each display of the form has a new token, and the form acts only once
@@ -46,20 +52,31 @@ export function renderPage(
 }
 
 /**
- * The page with an action's form, the entered values and their problems. `problems` has the problem of each field. The
- * empty name stands for the whole form.
+ * The page with an action's form, the entered values and their problems. Fields without an entry in `entered` have the
+ * values with which the form begins. `id` is the id of the entity that the action changes. `problems` has the problem
+ * of each field. The empty name stands for the whole form.
  */
 export async function renderFormPage(
   ctx: ActionDeps,
   action: Action<never>,
   lineage: Lineage | null,
+  id: string | null,
   entered: Entered,
   problems: Readonly<Record<string, string>> = {},
   offersNamesake = false,
 ): Promise<Html> {
+  const { present: read } = action;
+  const present: Present =
+    read === undefined || id === null ? {} : await ctx.operatorReads({}, () => read(ctx.pool, id));
   const fields: Html[] = [];
-  for (const [name, field] of Object.entries(action.fields)) {
-    fields.push(renderField(name, field, entered[name] ?? [], await choicesOf(ctx, field, lineage), problems[name]));
+  for (const [name, declared] of Object.entries(action.fields)) {
+    const now = present[name];
+    const field =
+      now === undefined || !isOptional(declared)
+        ? declared
+        : { ...declared, hint: `${declared.hint} Now: ${now}.`.trim() };
+    const values = entered[name] ?? beginningOf(declared, now);
+    fields.push(renderField(name, field, values, await choicesOf(ctx, field, lineage), problems[name]));
   }
   if (offersNamesake) fields.push(renderBox("namesake", "on", "Create another one with this name", false));
   return renderPage(
@@ -103,16 +120,22 @@ async function choicesOf(ctx: ActionDeps, { kind, values = [] }: Field, lineage:
   return items.map(({ id, name }) => [id, name]);
 }
 
+/** The values with which a form begins. */
+function beginningOf(field: Field, present: string | undefined): readonly string[] {
+  return present === undefined || isOptional(field) ? initialOf(field) : [present];
+}
+
 /** What an empty form contains. */
-export function initialOf(field: Field): readonly string[] {
+function initialOf(field: Field): readonly string[] {
   const { suggested, initial, kind } = field;
   const own = suggested ?? (initial === undefined || initial === null ? [] : [String(initial)]);
   return KINDS[kind].input.initial?.(field) ?? own;
 }
 
-function labelOf({ kind, label, initial }: Field): string {
-  const { unit, isOptional } = KINDS[kind].input;
-  const notes = [unit, (initial === null || isOptional) && "optional"].filter(Boolean);
+function labelOf(field: Field): string {
+  const { kind, label } = field;
+  const { unit, isOptional: mayBeEmpty } = KINDS[kind].input;
+  const notes = [unit, (isOptional(field) || mayBeEmpty) && "optional"].filter(Boolean);
   return notes.length === 0 ? label : `${label} (${notes.join(", ")})`;
 }
 

@@ -20,7 +20,7 @@ import { actingOf, operatorOf } from "../sign-in/signed-in.ts";
 import { textOf } from "../visit.ts";
 import { type Action, type ActionDeps, FieldProblem } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
-import { type Entered, FORM_TOKEN, initialOf, renderFormPage, renderPage } from "./render-form.ts";
+import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
 
 /**
  * What operators' changes need: connections that may write, and a signal that ends long runs when the process stops.
@@ -55,17 +55,15 @@ export async function openLineage(ctx: ActionDeps, path: string, { params }: Req
 export function showForm(ctx: ActionDeps, action: Action<never>): RequestHandler {
   return async (request, response) => {
     const lineage = await openLineage(ctx, action.is[0], request);
-    const { present: read } = action;
-    const present =
-      read === undefined ? {} : await ctx.operatorReads({}, () => read(ctx.pool, pathId(request.params.id)));
-    const entered = Object.fromEntries(
-      Object.entries(action.fields).map(([name, field]) => [
-        name,
-        field.fromLink ? [textOf(request.query[name])] : [present[name] ?? initialOf(field)].flat(),
-      ]),
-    );
-    sendPage(response, 200, await renderFormPage(ctx, action, lineage, entered));
+    const linked = Object.entries(action.fields).filter(([, { fromLink }]) => fromLink);
+    const entered = Object.fromEntries(linked.map(([name]) => [name, [textOf(request.query[name])]]));
+    sendPage(response, 200, await renderFormPage(ctx, action, lineage, idIn(action, request), entered));
   };
+}
+
+/** The id of the entity that the action's path names. Null if it names none. */
+function idIn({ is: [path] }: Action<never>, { params }: Request): string | null {
+  return path.includes(":id") ? pathId(params.id) : null;
 }
 
 /** The kind of entity that a path such as `/brands/:id/…` names. */
@@ -84,10 +82,10 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
   const { config } = ctx;
   return async (request, response) => {
     const lineage = await openLineage(ctx, path, request);
-    const id = path.includes(":id") ? pathId(request.params.id) : null;
+    const id = idIn(action, request);
     const entered = enteredIn(action, request.body);
     const refuse = async (status: number, problems: Record<string, string>, offersNamesake = false) =>
-      sendPage(response, status, await renderFormPage(ctx, action, lineage, entered, problems, offersNamesake));
+      sendPage(response, status, await renderFormPage(ctx, action, lineage, id, entered, problems, offersNamesake));
     const { values, recorded, problems } = await check(action, entered, console.pool);
     if (Object.keys(problems).length > 0) return refuse(400, problems);
     const { [FORM_TOKEN]: sentToken, namesake: insists } = Object(request.body) as Record<string, unknown>;
