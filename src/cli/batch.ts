@@ -115,7 +115,7 @@ function describeBatch(batch: BatchSummary): string {
     Audience: batch.audience === "OpenToAll" ? "open to all" : "referrers only",
     Issued: formatUtcWithZone(batch.createdAt),
     "Valid until": formatUtcWithZone(batch.validUntil),
-    "Suspended since": batch.suspendedAt && formatUtcWithZone(batch.suspendedAt),
+    "Suspended since": batch.suspendedAt && `${formatUtcWithZone(batch.suspendedAt)}: ${batch.suspensionReason}`,
     Vouchers: `${formatCount(count)}: ${byStatus.join(", ")}`,
     "Claim window": describeWindow(batch.windows.claim, batch.validUntil),
     "Buy window": describeWindow(batch.windows.buy, batch.validUntil),

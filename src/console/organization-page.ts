@@ -281,7 +281,7 @@ ${renderFacts([
   ["Audience", batch.audience],
   ["Windows", kinds.length === 0 ? "none" : kinds.join(", ")],
   ["Valid until", renderEnd(batch.validUntil)],
-  ["Suspended", batch.suspendedAt && html`since ${renderTime(batch.suspendedAt)}`],
+  ["Suspended", batch.suspendedAt && html`since ${renderTime(batch.suspendedAt)}: ${batch.suspensionReason}`],
 ])}
 ${linkActions(
   site,
@@ -289,7 +289,7 @@ ${linkActions(
   ["print", "Print sheet"],
   ...(unused + batch.expired === 0 ? [] : [["extend", "Extend the batch"] as const]),
   ...(batch.suspendedAt === null && batch.active > 0 ? [["suspend", "Suspend the batch"] as const] : []),
-  ...(batch.suspended === 0 && batch.suspendedAt === null ? [] : [["resume", "Resume the batch"] as const]),
+  ...(batch.suspendedAt === null ? [] : [["resume", "Resume the batch"] as const]),
   ...(unused === 0 ? [] : [["void", "Void the batch"] as const]),
 )}
 ${

@@ -320,6 +320,7 @@ it("the console suspends and resumes vouchers and batches, and shows only possib
   const batch = (await open(`/batches/${batchId}`)).text;
   expect(batch).toContain("Resume the batch");
   expect(batch).not.toContain("Suspend the batch");
+  expect(batch).toMatch(/since <time[\s\S]*?<\/time>: the parcel was stolen</);
   const [own, other] = await Promise.all(vouchers.map(async (each) => (await open(`/vouchers/${each.id}`)).text));
   for (const held of [own, other]) {
     expect(held).toContain("with its batch: the parcel was stolen");
@@ -328,6 +329,8 @@ it("the console suspends and resumes vouchers and batches, and shows only possib
   }
   expect((await open(`/batches/${batchId}/resume`, {})).text).toContain("is resumed: 1 voucher.");
   expect((await open(`/vouchers/${id}`)).text).toContain("individually: the letter was stolen");
+  // A voucher that was suspended individually stays so, so resuming the batch would do nothing.
+  expect((await open(`/batches/${batchId}`)).text).not.toContain("Resume the batch");
   expect(await go(`/vouchers/${id}/resume`, {})).toBe(`/vouchers/${id}`);
   expect((await open(`/vouchers/${id}`)).text).toContain("Suspend this voucher");
 });

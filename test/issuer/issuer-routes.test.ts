@@ -259,6 +259,7 @@ it("a voucher is suspended and resumed by its code or id, and a batch in portion
   expect(await suspension()).toBeNull();
   const whole = await post(`batches/${batchId}/suspend`, { reason: "lost" });
   expect(await suspension()).toEqual({ by: "batch", reason: "lost" });
+  expect((await get(`batches/${batchId}`)).body.suspensionReason).toBe("lost");
   expect(whole.body).toEqual({ suspended: 2, alreadyFinal: 0, remaining: 0 });
   expect(await post("vouchers/resume", { code })).toMatchObject({ status: 409, body: { code: "voucher_suspended" } });
   const freed = await post(`batches/${batchId}/resume`, {});

@@ -60,7 +60,8 @@ SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_win
 -- open, including reserved ones, or 0 after the batch's end. Reads all vouchers of the batch.
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
-       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", b.suspended_at AS "suspendedAt", o.sandbox,
+       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", b.suspended_at AS "suspendedAt",
+       CASE WHEN b.suspended_at IS NOT NULL THEN b.suspension_reason END AS "suspensionReason", o.sandbox,
        count(v.id) FILTER (WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > clock_timestamp()
                              AND NOT voucher_suspended(v.suspension, b.suspended_at)) AS active,
        count(v.id) FILTER (WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > clock_timestamp()

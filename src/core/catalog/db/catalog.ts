@@ -44,6 +44,7 @@ const BATCH = {
   createdAt: timestamptz,
   /** The time since which the batch is suspended. Null if it is not suspended. */
   suspendedAt: orNull(timestamptz),
+  suspensionReason: orNull(text),
   active: bigint,
   suspended: bigint,
   expired: bigint,
