@@ -1,27 +1,26 @@
 import type { Operation } from "../linearize.ts";
+import { decide, type Outcome, type Voucher, type VoucherCall } from "../model/voucher.ts";
 import type { Exchange } from "./history.ts";
 
-// A voucher as a register: the states that it can have, and how calls, answers and the clock change or restrict them.
+// What is known of a voucher beside overlapping calls: its possible states, which the model judges, the ends by the
+// clock, and what a lost primary undoes.
 
 export interface Register {
   status: "Active" | "Redeemed" | "Voided";
   redemption: Redemption | null;
   /** Whether it is suspended. */
   suspended: boolean;
-  /** The end of validity by the last extension, in milliseconds of the database's clock. Null without an extension. */
+  /** The end that the last extension gave it, in milliseconds of the database's clock. Null without an extension. */
   end: number | null;
-  /**
-   * The number of {@link counted} changes. The search needs every such change to change the state, and a repeat changes
-   * only this number.
-   */
+  /** The number of {@link counted} changes. A repeat changes only this number, and must change the state. */
   turns: number;
   /** The last reservation until a call ends it. Its end may have passed. */
   hold: Hold | null;
   /** Tickets of reservations that calls have ended, or that were lost. */
   over: string[];
   /**
-   * The reservations and the validity that the clock has ended, by name. While the clock steps back and forth over an
-   * end, this is unclear, and answers may show either state.
+   * Reservations, by name, and the validity that the clock has ended. While the clock steps back and forth over an end,
+   * the state is unclear, and answers may show either.
    */
   clock: Record<string, "unclear" | "over">;
   /** The states before each change that a lost primary may undo. */
@@ -37,11 +36,11 @@ interface Redemption {
   externalRef: string;
   /** The redemption in an answer. */
   at: string | null;
-  /** Whether the reservation was lost with a primary, because no standby had it. Then no answer may show it. */
+  /** Whether no standby had it when the primary was lost. Then no answer may show it. */
   isLost: boolean;
 }
 
-export interface Hold {
+interface Hold {
   keyId: string;
   /** Null until an answer contains it. */
   ticket: string | null;
@@ -66,61 +65,147 @@ export const ACTIVE: Register = {
   losses: 0,
 };
 
-/** The name of a voucher's validity in `clock`. Each extension gives the validity another name. */
+/** The name of a voucher's validity among the things that the clock ends. Each extension gives it another one. */
 export const validityUntil = (end: number | null): string => (end === null ? "validity" : `validity until ${end}`);
 /** The name of a reservation whose ticket no answer contains yet. */
 export const nameOfCall = (call: number): string => `reserved by #${call}`;
+const nameOfHold = ({ ticket, call }: Hold): string => ticket ?? nameOfCall(call);
 
-const endOfHold = ({ hold, clock }: Register) => (hold === null ? "over" : clock[hold.ticket ?? nameOfCall(hold.call)]);
+const endOfHold = ({ hold, clock }: Register) => (hold === null ? "over" : clock[nameOfHold(hold)]);
 
-/** Whether the clock allows that the voucher has no reservation. */
-export const isFree = (was: Register): boolean => endOfHold(was) !== undefined;
-/** Whether the clock allows that the voucher still has its reservation. */
-export const isLive = (was: Register): boolean => endOfHold(was) !== "over";
-export const isHeld = ({ hold }: Register, ticket: string): boolean => hold?.ticket === ticket;
+/** Whether the voucher may have no reservation, by the clock. */
+const isFree = (was: Register): boolean => endOfHold(was) !== undefined;
+/** Whether the voucher may have a reservation, by the clock. */
+const isLive = (was: Register): boolean => endOfHold(was) !== "over";
 const endOfValidity = ({ end, clock }: Register) => clock[validityUntil(end)];
-export const isValid = (was: Register): boolean => endOfValidity(was) !== "over";
 
 export const only = (state: Register, isRight: boolean): Register[] => (isRight ? [state] : []);
 
-/** The voucher is suspended or resumed. Its reservation and its validity continue. */
-export const suspends =
-  (suspended: boolean): Apply =>
-  (was) => {
-    if (was.status !== "Active") return [];
-    return [was.suspended === suspended ? was : { ...was, suspended }];
-  };
+/** What may have been valid or live when a call was decided, although it had ended once the change was visible. */
+interface Late {
+  validity: boolean;
+  hold: boolean;
+}
 
-/** The voucher gets a later end, or keeps the same. Its reservation and its suspension continue. */
-export const extendsTo =
-  (end: number, firstEnd: number | undefined): Apply =>
-  (was) => {
-    if (was.status !== "Active" || (was.end ?? firstEnd ?? end) > end) return [];
-    return [was.end === end ? was : { ...was, end }];
-  };
+/**
+ * The states in which the voucher may be. A reservation whose ticket no answer contains yet has one of `tickets`, or
+ * another one.
+ */
+function statesOf(was: Register, tickets: readonly string[], late: Late | null = null): Voucher[] {
+  const { status, suspended, redemption, hold, over } = was;
+  // No answer shows a redemption that was lost.
+  if (redemption?.isLost) return [];
+  const mayBeValid = endOfValidity(was) !== "over" || late?.validity === true;
+  const ends = [...(mayBeValid ? [false] : []), ...(endOfValidity(was) === undefined ? [] : [true])];
+  const holds: Voucher["hold"][] = isFree(was) ? [null] : [];
+  if (hold !== null && (isLive(was) || late?.hold)) {
+    const guessed = hold.ticket === null ? tickets.filter((one) => !over.includes(one)) : [];
+    for (const ticket of [nameOfHold(hold), ...guessed]) holds.push({ keyId: hold.keyId, ticket });
+  }
+  const redeemedUnder = redemption?.externalRef ?? null;
+  return ends.flatMap((isOver) =>
+    holds.map((held): Voucher => ({ status, isOver, isSuspended: suspended, hold: held, redeemedUnder })),
+  );
+}
 
-/** A change that certainly takes effect, even if it finds its result there already. */
+/** The part of a change that its call determines. */
+interface Change {
+  /** The number of the call. */
+  call: number;
+  redemption: Redemption | null;
+  end: number | null;
+}
+
+/** The register after the voucher was in one of the states of `statesOf`, and then in `after`. */
+function follow(was: Register, seen: Voucher, after: Voucher, { call, redemption, end }: Change): Register {
+  const isNamed = was.hold?.ticket === null && seen.hold !== null && seen.hold.ticket !== nameOfHold(was.hold);
+  const named = isNamed
+    ? { ...was, hold: { ...(seen.hold as NonNullable<Voucher["hold"]>), call: 0 }, clock: clockWithout(was) }
+    : was;
+  if (after === seen) return named;
+  const isKept = after.status === "Active" && after.hold === seen.hold;
+  const { hold: kept, ...ended } = isKept ? named : endHold(named);
+  const isUnnamed = after.hold?.ticket === nameOfCall(call);
+  const hold =
+    isKept || after.hold === null ? kept : { ...after.hold, ...(isUnnamed ? { ticket: null, call } : { call: 0 }) };
+  const isRedeemed = after.status === "Redeemed";
+  return {
+    ...ended,
+    hold,
+    status: after.status,
+    suspended: after.isSuspended,
+    redemption: isRedeemed ? redemption : was.redemption,
+    end: end ?? was.end,
+  };
+}
+
+/** The registers after each of these states. A ticket is not guessed if the answer is right without it. */
+function followAll(was: Register, found: readonly { seen: Voucher; after: Voucher }[], change: Change): Register[] {
+  const isUnnamed = ({ hold }: Voucher) => was.hold?.ticket === null && hold?.ticket === nameOfHold(was.hold);
+  const needsNoGuess = found.some(({ seen }) => isUnnamed(seen));
+  const kept = found.filter(({ seen }) => !needsNoGuess || seen.hold === null || isUnnamed(seen));
+  const all = kept.map(({ seen, after }) => follow(was, seen, after, change));
+  return all.length < 2 ? all : [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
+}
+
+/** An answer that shows the voucher, and perhaps the ticket of its reservation. */
+export function shows(isRight: (seen: Voucher) => boolean, ticket: string | null = null): Apply {
+  return (was) => {
+    const found = statesOf(was, ticket === null ? [] : [ticket]).filter(isRight);
+    return followAll(
+      was,
+      found.map((seen) => ({ seen, after: seen })),
+      { call: 0, redemption: null, end: null },
+    );
+  };
+}
+
+/** A call that the model judges. */
+export interface Decision extends Change {
+  /** The tickets that the call or its answer names. */
+  tickets: readonly string[];
+  /** The possible forms of the call. */
+  callsOf(was: Register): readonly VoucherCall[];
+  /** Whether the outcome may be that of the call. */
+  isRight(outcome: Outcome): boolean;
+  late(was: Register): Late;
+}
+
+/** A call with the outcome that the model gives it in one of the voucher's possible states. */
+export function decides({ tickets, callsOf, isRight, late, ...change }: Decision): Apply {
+  const isChange = (outcome: Outcome) => outcome.refusal === null && !outcome.isRepeat;
+  return (was) => {
+    const calls = callsOf(was);
+    const outcomesIn = (states: readonly Voucher[]) =>
+      states
+        .flatMap((seen) => calls.map((call) => ({ seen, outcome: decide(seen, call) })))
+        .filter(({ outcome }) => isRight(outcome));
+    const told = outcomesIn(statesOf(was, tickets)).filter(({ outcome }) => !isChange(outcome));
+    const changes = outcomesIn(statesOf(was, tickets, late(was))).filter(({ outcome }) => isChange(outcome));
+    const found = [...told, ...changes].map(({ seen, outcome }) => {
+      return { seen, after: outcome.refusal === null ? outcome.after : seen };
+    });
+    return followAll(was, found, change);
+  };
+}
+
+/** The ways in which a new end may relate to the present one. The present one is unknown if it is after the run. */
+export function relationsOf(was: Register, end: number, firstEnd: number | undefined, isLate: boolean) {
+  const present = was.end ?? firstEnd;
+  const relation = end === present ? "same" : end < (present ?? end) ? "earlier" : "later";
+  const past = was.clock[validityUntil(end)];
+  return [
+    ...(past !== "over" || isLate
+      ? ([relation, ...(present === undefined ? (["earlier"] as const) : [])] as const)
+      : []),
+    ...(past === undefined ? [] : (["past"] as const)),
+  ];
+}
+
+/** A change that certainly takes effect, and that may find its result there already. */
 export function counted(apply: Apply): Apply {
   return (was) => apply(was).map((after) => ({ ...after, turns: was.turns + 1 }));
 }
-
-/** An answer which says that the end of an extension has passed, or is not later than the voucher's end. */
-export const showsTooEarly =
-  (end: number, firstEnd: number | undefined): Apply =>
-  (was) =>
-    only(was, was.clock[validityUntil(end)] !== undefined || (was.end ?? firstEnd ?? end + 1) > end);
-
-/** An answer while the voucher can be used. */
-export const whileActive =
-  (isRight: (was: Register) => boolean): Apply =>
-  (was) =>
-    only(was, was.status === "Active" && isValid(was) && !was.suspended && isRight(was));
-
-export const showsSuspended: Apply = (was) => only(was, was.status === "Active" && isValid(was) && was.suspended);
-export const showsVoided: Apply = (was) => only(was, was.status === "Voided");
-/** An answer which says that the voucher can never be used again. */
-export const showsFinal: Apply = (was) => only(was, was.status !== "Active" || endOfValidity(was) !== undefined);
-export const showsExpired: Apply = (was) => only(was, was.status === "Active" && endOfValidity(was) !== undefined);
 
 /** An answer with a redemption. Its reference is null if the answer does not contain it. */
 export function showsRedeemed({ externalRef, at }: { externalRef: string | null; at: string | null }): Apply {
@@ -138,34 +223,27 @@ export function showsUnredeemed(externalRef: string): Apply {
   return (was) => only(was, was.redemption?.externalRef !== externalRef || was.redemption.isLost);
 }
 
+/** An answer with the types of the voucher's events. */
 export function showsChain(types: readonly string[]): Apply {
-  if (types.includes("voucher.instance.redeemed")) return showsRedeemed({ externalRef: null, at: null });
-  if (types.includes("voucher.instance.voided")) return showsVoided;
-  const last = types.findLast((type) => /suspended|resumed/.test(type));
-  const isSuspended = last === "voucher.instance.suspended";
+  const lastOf = (pattern: RegExp) => types.findLast((type) => pattern.test(type))?.replace("voucher.instance.", "");
+  const status = { redeemed: "Redeemed", voided: "Voided" }[lastOf(/redeemed|voided/) ?? ""] ?? "Active";
+  const isSuspended = lastOf(/suspended|resumed/) === "suspended";
   // The sweeper records the end of the validity some time later.
-  const lastEnd = types.findLast((type) => /expired|extended/.test(type));
-  const shows = lastEnd === "voucher.instance.expired" ? showsExpired : (was: Register) => [was];
-  return (was) => shows(was).filter(({ status, suspended }) => status === "Active" && suspended === isSuspended);
+  const isOver = lastOf(/expired|extended/) === "expired";
+  return shows(
+    (seen) =>
+      seen.status === status && (status !== "Active" || (seen.isSuspended === isSuspended && (seen.isOver || !isOver))),
+  );
 }
 
-/** Returns the state in which the key's reservation has this ticket, or no state if that is impossible. */
-export function bind(was: Register, keyId: string, ticket: string): Register[] {
-  const { hold, over } = was;
-  if (hold?.keyId !== keyId) return [];
-  if (hold.ticket === ticket) return [was];
-  if (hold.ticket !== null || over.includes(ticket)) return [];
-  return [{ ...was, hold: { keyId, ticket, call: 0 }, clock: clockWithout(was) }];
-}
-
-export function endHold(was: Register): Register {
+function endHold(was: Register): Register {
   const ticket = was.hold?.ticket ?? null;
   const over = ticket === null ? was.over : [...was.over, ticket].toSorted();
   return { ...was, hold: null, over, clock: clockWithout(was) };
 }
 
 /**
- * The ends by the clock, without the reservation's name from before its ticket was known, which is not needed any more.
+ * The ends by the clock, without the name that the reservation had before its ticket, which is needed only until then.
  */
 function clockWithout({ hold, clock }: Register): Register["clock"] {
   const { [nameOfCall(hold?.call ?? 0)]: _, ...others } = clock;
@@ -183,8 +261,9 @@ export function passes(name: string, how: "unclear" | "over"): Apply {
 }
 
 /**
- * The effect of an answer that waits for the standbys. They then have all earlier changes too, so no loss can undo
- * these.
+ * The effect of an answer that waits for the standbys: they then have all earlier changes as well. If a state has no
+ * `earlier`, the answer may not change it now but change a later state that has one. Placing the answer at once is
+ * still correct, because keeping more of `earlier` never allows fewer outcomes.
  */
 export function confirmed(apply: Apply): Apply {
   return (was) => apply(was).map((after) => (after.earlier.length === 0 ? after : { ...after, earlier: [] }));
@@ -199,14 +278,14 @@ export function unconfirmed(apply: Apply): Apply {
   };
 }
 
-/** Keeps each state once and in sorted order, so that registers that differ only in the order of changes are equal. */
+/** Each state once and sorted, so that equal registers are recognized: the order of the changes does not matter. */
 function withKept(earlier: readonly Kept[], kept: Kept): Kept[] {
   return [...new Set([...earlier, kept].map((one) => JSON.stringify(one)))].toSorted().map((text) => JSON.parse(text));
 }
 
 /**
- * The loss of a primary, perhaps with the last changes that no standby has. It changes every state, so that the search
- * tries each position for it.
+ * The loss of a primary, perhaps with the last changes that no standby has. It always changes the state, because its
+ * position in the order matters.
  */
 export const losePrimary: Apply = (was) => {
   const survives = { ...was, earlier: [], losses: was.losses + 1 };

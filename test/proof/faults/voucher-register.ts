@@ -1,34 +1,24 @@
 import { isCertain, linearize } from "../linearize.ts";
+import { type Outcome, statusOf, type VoucherCall } from "../model/voucher.ts";
 import { isEnded, isOpen, type Redeem, redeemedUnder, saysNotRedeemed } from "./attempts.ts";
 import { clockEnds, readExpiries } from "./clock-ends.ts";
 import { type AskFor, type Exchange, type History, refOf, type SuppliedKey, type Violation } from "./history.ts";
 import {
   ACTIVE,
   type Apply,
-  bind,
   confirmed,
   counted,
-  endHold,
-  extendsTo,
-  isFree,
-  isHeld,
-  isLive,
-  isValid,
+  decides,
   losePrimary,
-  only,
+  nameOfCall,
   type Register,
+  relationsOf,
+  shows,
   showsChain,
-  showsExpired,
-  showsFinal,
   showsRedeemed,
-  showsSuspended,
-  showsTooEarly,
   showsUnredeemed,
-  showsVoided,
-  suspends,
   unconfirmed,
   type VoucherOperation,
-  whileActive,
 } from "./register.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
@@ -69,17 +59,49 @@ export function checkVoucherRegisters(history: History, clock: SteppedClock): Vi
 const exchangesOf = (operations: readonly VoucherOperation[]) => operations.flatMap(({ exchange }) => exchange ?? []);
 
 type VoucherAskOf = Extract<Exchange["ask"], { voucher: unknown }>;
+type DecidedAsk = Exclude<VoucherAskOf, { operation: "lookUp" | "events" | "publicEvents" }>;
 type Times = Pick<VoucherOperation, "fromMs" | "untilMs" | "exchange">;
 
 /**
- * A text that is equal for attempts with an open outcome and the same effect. The search tries only the earliest of
- * them, because it can take effect whenever a later one can. Null for attempts to reserve, because each gives its
- * reservation another name.
+ * A text that is equal for open attempts with the same effect: the earliest can take effect whenever a later one can.
+ * Null for attempts to reserve, which give each reservation another name.
  */
 function likeOf(ask: VoucherAskOf, isLost: boolean): string | null {
   const { key: _key, voucher: _voucher, ...effect } = ask;
   if (ask.operation === "reserve") return null;
   return JSON.stringify(ask.operation === "redeem" ? { ...effect, isLost, keyId: ask.key.id } : effect);
+}
+
+/** The refusals that depend on the voucher's state, and those of them that wait for the standbys. */
+const FINAL = ["voucher_used", "voucher_voided", "reservation_ended"];
+const REFUSALS = [
+  ...FINAL,
+  "voucher_expired",
+  "voucher_suspended",
+  "voucher_reserved",
+  "token_mismatch",
+  "invalid_request",
+  "cap_reached",
+];
+
+const isChange = (outcome: Outcome) => outcome.refusal === null && !outcome.isRepeat;
+
+/** Whether an answer tells this outcome of the model. */
+function isAnswer(outcome: Outcome, { ask, status, code, body }: Exchange): boolean {
+  // The voucher may be redeemed, but not by this key today.
+  if (status !== 200) return code === "cap_reached" ? isChange(outcome) : outcome.refusal === code;
+  switch (ask.operation) {
+    case "release":
+      return body.released === (outcome.refusal === null);
+    case "void":
+      return outcome.refusal === (body.alreadyVoided ? "voucher_voided" : null);
+    case "reserve":
+      return outcome.refusal === null && outcome.after.hold?.ticket === body.ticket;
+    case "redeem":
+      return outcome.refusal === null && outcome.isRepeat === body.alreadyConfirmed;
+    default:
+      return outcome.refusal === null;
+  }
 }
 
 /** The effects of a history's calls on registers, and the content of their answers. */
@@ -134,7 +156,7 @@ class RegisterOf {
       const shown = showsRedeemed({ externalRef: ask.externalRef, at: body.redeemedAt });
       return [{ ...times, voucherId: body.voucherInstanceId, apply: confirmed(shown) }];
     }
-    const apply = status === 200 ? this.#applyOf(exchange, ask) : this.#applyRefusal(exchange, ask);
+    const apply = this.#applyAnswer(exchange, ask);
     const later = status === 200 ? null : this.#applyLater(exchange, ask);
     const isLost = ask.operation === "redeem" && this.#isLost(exchange as Redeem);
     return [
@@ -145,16 +167,21 @@ class RegisterOf {
     ];
   }
 
-  /** A void of a batch may have voided any of its vouchers. If the answer says that none remains, each is final. */
+  /** A void of a batch may void each voucher, or none of them yet. When none remains, each is final. */
   #ofVoidedBatch(exchange: Exchange<AskFor<"voidBatch">>): VoucherOperation[] {
     const { ask, status, failure, body, invokedMs: fromMs, returnedMs } = exchange;
     if (failure === "refused") return [];
     const isDone = status === 200 && body.remaining === 0;
-    const voids = this.#unconfirmed((was) => this.#void(was, exchange));
-    return ask.batch.vouchers.flatMap(({ id: voucherId }): VoucherOperation[] => [
-      { fromMs, untilMs: Number.POSITIVE_INFINITY, voucherId, exchange, apply: voids },
-      ...(isDone ? [{ fromMs, untilMs: returnedMs, voucherId, exchange, apply: confirmed(showsFinal) }] : []),
-    ]);
+    return ask.batch.vouchers.flatMap((voucher): VoucherOperation[] => {
+      const one = { operation: "void", key: ask.key, voucher } as const;
+      const voids = this.#unconfirmed(this.#decides(exchange, one, isChange));
+      const isFinal = confirmed(this.#decides(exchange, one, ({ refusal }) => refusal !== null));
+      const at = { fromMs, voucherId: voucher.id, exchange };
+      return [
+        { ...at, untilMs: Number.POSITIVE_INFINITY, apply: voids },
+        ...(isDone ? [{ ...at, untilMs: returnedMs, apply: isFinal }] : []),
+      ];
+    });
   }
 
   /** An answer which says that a reference has redeemed nothing applies to all vouchers of the reference. */
@@ -170,33 +197,27 @@ class RegisterOf {
     });
   }
 
-  /** The content of a 200. */
-  #applyOf(exchange: Exchange, ask: VoucherAskOf): Apply {
-    const { body } = exchange;
+  /** The content of an answer, or null if it says nothing about the voucher. */
+  #applyAnswer(exchange: Exchange, ask: VoucherAskOf): Apply | null {
+    const { status, code = "", body } = exchange;
     switch (ask.operation) {
       case "lookUp":
-        return this.#applyLookUp(exchange, ask.key);
+        return status === 200 ? this.#applyLookUp(exchange, ask.key) : null;
       case "events":
       case "publicEvents":
-        return confirmed(showsChain(body.types));
-      case "reserve":
-        return confirmed((was) => this.#reserve(was, exchange, ask.key.id, body.ticket));
-      case "release":
-        if (body.released) return confirmed((was) => this.#release(was, exchange, ask.ticket));
-        return confirmed((was) => only(was, !isHeld(was, ask.ticket) || isFree(was)));
-      case "void":
-        return confirmed(body.alreadyVoided ? showsVoided : (was) => this.#void(was, exchange));
-      case "suspend":
-      case "resume":
-        return confirmed(counted(suspends(ask.operation === "suspend")));
-      case "extend":
-        return confirmed(counted(extendsTo(Date.parse(ask.validUntil), ask.voucher.validUntilMs)));
-      case "redeem": {
-        const redemption = { externalRef: ask.externalRef, at: String(body.redeemedAt), isLost: false };
-        if (body.alreadyConfirmed) return confirmed(showsRedeemed(redemption));
-        return confirmed((was) => this.#redeem(was, exchange, ask, redemption));
-      }
+        return status === 200 ? confirmed(showsChain(body.types)) : null;
     }
+    if (status !== 200 && !REFUSALS.includes(code)) return null;
+    // An act reads a clock that was set ahead at once.
+    if (code === "invalid_request" && (ask.operation !== "extend" || this.#clock.hasStepped)) return null;
+    const decided = this.#decides(exchange, ask, (outcome) => isAnswer(outcome, exchange));
+    if (ask.operation === "redeem") {
+      if (status !== 200) return confirmed(decided);
+      const shown = showsRedeemed({ externalRef: ask.externalRef, at: String(body.redeemedAt) });
+      return confirmed((was) => decided(was).flatMap(shown));
+    }
+    if (status !== 200) return FINAL.includes(code) ? confirmed(decided) : decided;
+    return confirmed(["suspend", "resume", "extend"].includes(ask.operation) ? counted(decided) : decided);
   }
 
   /** The possible effect of a call without a 200, or null if it has none. */
@@ -204,33 +225,19 @@ class RegisterOf {
     if (ask.operation === "redeem") return this.#applyAttempt(exchange as Redeem);
     // An earlier attempt of the same call may have changed busy vouchers.
     if (!isOpen(exchange) && exchange.code !== "voucher_busy") return null;
-    switch (ask.operation) {
-      case "reserve":
-        return this.#unconfirmed((was) => this.#reserve(was, exchange, ask.key.id, null));
-      case "release":
-        return this.#unconfirmed((was) => this.#release(was, exchange, ask.ticket));
-      case "void":
-        return this.#unconfirmed((was) => this.#void(was, exchange));
-      case "suspend":
-      case "resume":
-        return this.#unconfirmed(suspends(ask.operation === "suspend"));
-      case "extend":
-        return this.#unconfirmed(extendsTo(Date.parse(ask.validUntil), ask.voucher.validUntilMs));
-      default:
-        return null;
-    }
+    if (ask.operation === "lookUp" || ask.operation === "events" || ask.operation === "publicEvents") return null;
+    return this.#unconfirmed(this.#decides(exchange, ask, isChange));
   }
 
   /**
-   * An attempt with an open outcome may still redeem, unless a refusal ended it or its reference has redeemed another
-   * voucher. Any other attempt may have redeemed visibly until a primary was lost with the redemption.
+   * An open attempt may still redeem, unless it was ended or its reference has redeemed another voucher. Any other
+   * attempt's redemption may have been visible until a primary was lost with it.
    */
   #applyAttempt(redeem: Redeem): Apply | null {
     const { ask, invokedMs } = redeem;
     const isLost = this.#isLost(redeem);
     if (isLost && !this.#history.losses.some(({ untilMs }) => untilMs >= invokedMs)) return null;
-    const redemption = { externalRef: ask.externalRef, at: null, isLost };
-    return this.#unconfirmed((was) => this.#redeem(was, redeem, ask, redemption));
+    return this.#unconfirmed(this.#decides(redeem, ask, isChange, isLost));
   }
 
   /** Whether an attempt without a 200 can have redeemed only on a primary that was lost. */
@@ -244,111 +251,81 @@ class RegisterOf {
     return this.#history.losses.length === 0 ? apply : unconfirmed(apply);
   }
 
-  #applyRefusal(exchange: Exchange, ask: VoucherAskOf): Apply | null {
-    if (!["redeem", "reserve", "void", "suspend", "resume", "extend"].includes(ask.operation)) return null;
-    const ticket = ask.operation === "redeem" && "ticket" in ask.by ? ask.by.ticket : null;
-    const told = (apply: Apply) => (ask.operation === "redeem" ? confirmed(apply) : apply);
-    const { code } = exchange;
-    switch (code) {
-      case "voucher_used":
-        return confirmed((was) => {
-          const isOwn = ask.operation === "redeem" && was.redemption?.externalRef === ask.externalRef;
-          return only(was, was.redemption?.isLost === false && !isOwn);
-        });
-      case "voucher_voided":
-        return confirmed(showsVoided);
-      case "voucher_expired":
-        return told(showsExpired);
-      case "voucher_suspended":
-        return told(showsSuspended);
-      case "invalid_request":
-        // After a step ahead, an act uses the new time at once, so its refusal may be right although processes still
-        // use the old time.
-        if (ask.operation !== "extend" || this.#clock.hasStepped) return null;
-        return showsTooEarly(Date.parse(ask.validUntil), ask.voucher.validUntilMs);
-      case "voucher_reserved":
-        return told(whileActive((was) => was.hold !== null && was.hold.keyId !== ask.key.id && isLive(was)));
-      case "reservation_ended":
-        return confirmed(whileActive((was) => ticket === null || !isHeld(was, ticket) || isFree(was)));
-      case "token_mismatch": {
-        const ofToken = this.#ticketOfToken.get(String(ask.operation === "redeem" && ask.token)) ?? "";
-        if (ticket === null) return told(whileActive((was) => !isHeld(was, ofToken) || isFree(was)));
-        return told(whileActive((was) => ticket !== ofToken && isLive(was) && (was.hold?.ticket ?? ticket) === ticket));
+  /** What the model decides about a call, if its outcome is right. Only a lost primary may have had a lost redemption. */
+  #decides(exchange: Exchange, ask: DecidedAsk, isRight: (outcome: Outcome) => boolean, isLost = false): Apply {
+    const { status, body, number: call } = exchange;
+    const at = status === 200 && ask.operation === "redeem" ? String(body.redeemedAt) : null;
+    return decides({
+      call,
+      redemption: ask.operation === "redeem" ? { externalRef: ask.externalRef, at, isLost } : null,
+      end: ask.operation === "extend" ? Date.parse(ask.validUntil) : null,
+      tickets: this.#ticketsIn(exchange, ask),
+      isRight,
+      callsOf: (was) => this.#callsOf(was, exchange, ask),
+      late: (was) => {
+        const expiry = this.#expiries.get(was.hold?.ticket ?? "");
+        const end = was.end ?? ask.voucher.validUntilMs ?? Number.POSITIVE_INFINITY;
+        return {
+          validity: this.#mayPrecede(exchange, end),
+          hold: expiry !== undefined && this.#mayPrecede(exchange, expiry.expiresAtMs),
+        };
+      },
+    });
+  }
+
+  /** The tickets that a call or its answer names. */
+  #ticketsIn({ status, body }: Exchange, ask: DecidedAsk): string[] {
+    if (ask.operation === "release") return [ask.ticket];
+    if (ask.operation === "reserve") return status === 200 ? [String(body.ticket)] : [];
+    if (ask.operation !== "redeem") return [];
+    const ofToken = this.#ticketOfToken.get(ask.token ?? "");
+    return [...("ticket" in ask.by ? [ask.by.ticket] : []), ...(ofToken === undefined ? [] : [ofToken])];
+  }
+
+  /** The forms that a call may have for the model. */
+  #callsOf(was: Register, exchange: Exchange, ask: DecidedAsk): VoucherCall[] {
+    const keyId = ask.key.id;
+    switch (ask.operation) {
+      case "reserve": {
+        const unnamed = nameOfCall(exchange.number);
+        const [ticket = unnamed] = this.#ticketsIn(exchange, ask);
+        if (was.clock[ticket] === "over") return [];
+        const isOld = was.over.includes(ticket) || was.hold?.ticket === ticket;
+        return [{ operation: "reserve", keyId, by: null, opens: isOld ? unnamed : ticket }];
       }
+      case "redeem": {
+        const { externalRef, token } = ask;
+        const by = "ticket" in ask.by ? ask.by.ticket : null;
+        // A token that is in no answer belongs to no reservation.
+        const ofToken = token === null ? null : (this.#ticketOfToken.get(token) ?? "unknown");
+        return [{ operation: "redeem", keyId, externalRef, by, token: ofToken }];
+      }
+      case "extend": {
+        const end = Date.parse(ask.validUntil);
+        const isLate = this.#mayPrecede(exchange, end);
+        return relationsOf(was, end, ask.voucher.validUntilMs, isLate).map((to) => ({ operation: "extend", to }));
+      }
+      case "release":
+        return [{ operation: "release", ticket: ask.ticket }];
       default:
-        return null;
+        return [{ operation: ask.operation }];
     }
   }
 
   #applyLookUp({ body }: Exchange, key: SuppliedKey): Apply {
     const { status, redeemedAt, reservation } = body;
-    if (status === "Redeemed") return confirmed(showsRedeemed({ externalRef: null, at: redeemedAt }));
-    if (status === "Voided") return confirmed(showsVoided);
-    if (status === "Expired") return showsExpired;
-    if (status === "Suspended") return showsSuspended;
-    if (reservation === null) return whileActive(isFree);
-    const { heldByCaller, ticket, expiresAt } = reservation;
-    const isShown = whileActive((was) => {
-      const expiry = this.#expiries.get(was.hold?.ticket ?? "");
-      const isSame = expiry === undefined || expiry.expiresAtMs === Date.parse(expiresAt);
-      return was.hold !== null && isLive(was) && isSame && (was.hold.keyId === key.id) === heldByCaller;
-    });
-    if (!heldByCaller) return isShown;
-    return (was) => isShown(was).flatMap((held) => bind(held, key.id, ticket));
-  }
-
-  #reserve(was: Register, exchange: Exchange, keyId: string, ticket: string | null): Register[] {
-    if (was.status !== "Active" || was.suspended || !this.#wasValid(was, exchange)) return [];
-    const hold = { keyId, ticket, call: ticket === null ? exchange.number : 0 };
-    const made = (): Register => ({ ...endHold(was), hold });
-    if (ticket === null) return isFree(was) ? [made()] : [];
-    if (was.clock[ticket] === "over") return [];
-    const repeated = isLive(was) ? bind(was, keyId, ticket) : [];
-    return isFree(was) && !was.over.includes(ticket) && !isHeld(was, ticket) ? [...repeated, made()] : repeated;
-  }
-
-  #release(was: Register, exchange: Exchange, ticket: string): Register[] {
-    if (was.status !== "Active" || was.hold === null || !this.#wasLive(was, exchange)) return [];
-    return bind(was, was.hold.keyId, ticket).map(endHold);
-  }
-
-  #void(was: Register, exchange: Exchange): Register[] {
-    if (was.status !== "Active" || !this.#wasValid(was, exchange)) return [];
-    return [{ ...endHold(was), status: "Voided" }];
-  }
-
-  #redeem(
-    was: Register,
-    exchange: Exchange,
-    { key, by, token }: AskFor<"redeem">,
-    redemption: NonNullable<Register["redemption"]>,
-  ): Register[] {
-    if (was.status !== "Active" || was.suspended || !this.#wasValid(was, exchange)) return [];
-    const redeemed: Register = { ...endHold(was), status: "Redeemed", redemption };
-    const { hold } = was;
-    // A token that is in no answer belongs to no reservation.
-    const ofToken = token === null ? [] : [this.#ticketOfToken.get(token) ?? null];
-    const named = new Set(["ticket" in by ? [by.ticket] : [], ofToken].flat());
-    if (named.size === 0) return hold?.keyId === key.id || isFree(was) ? [redeemed] : [];
-    const [ticket = null] = named;
-    if (named.size > 1 || ticket === null || hold === null || !this.#wasLive(was, exchange)) return [];
-    if (token === null && hold.keyId !== key.id) return [];
-    return bind(was, hold.keyId, ticket).length > 0 ? [redeemed] : [];
-  }
-
-  /** Whether the reservation may have been live when a change was decided. */
-  #wasLive(was: Register, exchange: Exchange): boolean {
-    const expiry = this.#expiries.get(was.hold?.ticket ?? "");
-    return isLive(was) || (expiry !== undefined && this.#mayPrecede(exchange, expiry.expiresAtMs));
-  }
-
-  /** Whether the voucher may have been valid when a change was decided. */
-  #wasValid(was: Register, exchange: Exchange): boolean {
-    const { ask } = exchange;
-    if (isValid(was)) return true;
-    return (
-      "voucher" in ask && this.#mayPrecede(exchange, was.end ?? ask.voucher.validUntilMs ?? Number.POSITIVE_INFINITY)
-    );
+    const shown = shows((seen) => {
+      if (statusOf(seen) !== status || (reservation === null) !== (seen.hold === null)) return false;
+      if (seen.hold === null) return true;
+      const { heldByCaller, ticket, expiresAt } = reservation;
+      const expiry = this.#expiries.get(seen.hold.ticket);
+      if (expiry !== undefined && expiry.expiresAtMs !== Date.parse(expiresAt)) return false;
+      return (seen.hold.keyId === key.id) === heldByCaller && (!heldByCaller || seen.hold.ticket === ticket);
+    }, reservation?.ticket);
+    if (status === "Voided") return confirmed(shown);
+    if (status !== "Redeemed") return shown;
+    const redeemed = showsRedeemed({ externalRef: null, at: redeemedAt });
+    return confirmed((was) => shown(was).flatMap(redeemed));
   }
 
   /** Whether a call was sent before a time of the database. */

@@ -1,8 +1,9 @@
 import { expect } from "vitest";
 import { happened, jsonText, moving, sentence, type Variable, variable } from "./bindings.ts";
+import { decide, type Outcome, type Voucher as State, statusOf, type VoucherCall } from "./voucher.ts";
 
-// A minimal second implementation of the service's rules for sequential calls, without queues, leases, locks and
-// transactions. It shares no code with the service.
+// The service's answers to sequential calls, without queues, leases, locks and transactions. `voucher.ts` decides what
+// is right for one voucher. Here are the organizations, keys, references and time around it, and the answers' bodies.
 
 /** The duration of a reservation. */
 const RESERVATION_SECONDS = 900;
@@ -14,8 +15,8 @@ export type VoucherName = "A" | "B" | "C" | "D";
 export type ReservationName = `${VoucherName}${number}`;
 
 /**
- * Four keys of one organization and one of another. Three of the four may read and redeem, one of them at most
- * `maxPerDay` vouchers. The fourth may only read.
+ * Three keys of one organization with both scopes, of which one redeems at most `maxPerDay`, one that may only read,
+ * and one key of another organization.
  */
 export const KEYS: Record<KeyName, { organization: OrganizationName; mayRedeem: boolean; maxPerDay?: number }> = {
   SHOP: { organization: "OURS", mayRedeem: true },
@@ -55,18 +56,18 @@ interface Voucher {
   code: string;
   validForSeconds: number;
   extensions: number;
-  suspended: boolean;
+  /** Its state, without what depends on the time. */
+  state: Omit<State, "isOver" | "hold">;
   /** The voucher's reservations, in order of their start. */
   reservations: Reservation[];
   redemption: Redemption | null;
-  isVoided: boolean;
-  /** The voucher's events, in order of sequence. Reservations are no events. */
+  /** Its events, in order of sequence. It does not contain reservations. */
   chain: ChainEvent[];
 }
 
 interface ChainEvent {
   type: keyof typeof CODES;
-  /** The fields that `data` in the payload must have. */
+  /** The expected fields of the payload's `data`. */
   data: object;
 }
 
@@ -87,7 +88,7 @@ export interface Model {
   vouchers: Record<VoucherName, Voucher>;
   /** The redemptions, by organization and reference. */
   redemptions: Map<string, Redemption>;
-  /** The number of refused redeems, by organization and reference. */
+  /** The number of refusals under a reference, by organization and reference. */
   refusals: Map<string, number>;
   /** A call whose job hangs in a frozen worker. */
   hanging: { key: KeyName; call: RedeemCall; refusals: number } | null;
@@ -100,7 +101,7 @@ export type Named =
   /** An unknown code or ticket. */
   | { by: "nothing" };
 
-/** An expected answer, and the outcome by which the test counts it. */
+/** An expected answer and its outcome for the tally. */
 export interface Expected {
   outcome: string;
   status: number;
@@ -114,10 +115,9 @@ export function newModel(validForSeconds: Record<VoucherName, number>): Model {
     ...VOUCHERS[name],
     validForSeconds: validForSeconds[name],
     extensions: 0,
-    suspended: false,
+    state: { status: "Active", isSuspended: false, redeemedUnder: null },
     reservations: [],
     redemption: null,
-    isVoided: false,
     chain: [{ type: "issued", data: {} }],
   });
   return {
@@ -142,7 +142,7 @@ export function lookUp(model: Model, key: KeyName, named: Named): Expected {
   const heldByCaller = live?.key === key;
   const holder = heldByCaller ? "the caller" : "another key";
   return {
-    outcome: `found ${statusOf(model, voucher)}${live === null ? "" : `, reserved by ${holder}`}`,
+    outcome: `found ${shownStatus(model, voucher)}${live === null ? "" : `, reserved by ${holder}`}`,
     status: 200,
     body: {
       voucher: {
@@ -157,7 +157,7 @@ export function lookUp(model: Model, key: KeyName, named: Named): Expected {
         benefitMonths: 6,
         usageUnitLabel: "visit",
         validUntil: moving(endName(voucher)),
-        status: statusOf(model, voucher),
+        status: shownStatus(model, voucher),
         redeemedAt: voucher.redemption === null ? null : happened(`REDEEMED_AT_${name}`),
       },
       reservation:
@@ -174,19 +174,16 @@ export function lookUp(model: Model, key: KeyName, named: Named): Expected {
   };
 }
 
-/** A repeat changes and extends nothing. An ended ticket cannot be reserved again. */
 export function reserve(model: Model, key: KeyName, named: Named): Expected {
   if (!KEYS[key].mayRedeem) return missingScope();
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
-  const final = voucherRefusal(model, voucher);
-  if (final !== null) return refused(final);
-  const live = liveReservation(model, voucher);
-  if (named.by === "ticket" && live?.name !== named.reservation) return refused("reservation_ended");
-  if (live !== null && live.key !== key) return refused("voucher_reserved");
-  const reservation = live ?? openReservation(model, voucher, key);
+  const opens: ReservationName = `${voucher.name}${voucher.reservations.length + 1}`;
+  const { refusal } = settle(model, voucher, { operation: "reserve", keyId: key, by: ticketIn(named), opens });
+  if (refusal !== null) return refused(refusal);
+  const reservation = liveReservation(model, voucher) as Reservation;
   return {
-    outcome: live === null ? "opened" : "repeated",
+    outcome: reservation.name === opens ? "opened" : "repeated",
     status: 200,
     body: {
       ticket: variable(`TICKET_${reservation.name}`),
@@ -205,7 +202,7 @@ export interface RedeemCall {
   note: string | null;
 }
 
-/** A confirmed reference is answered before the voucher is checked. A refused one can be used again. */
+/** A refused reference can be used again. */
 export function redeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   const expected = KEYS[key].mayRedeem ? decideRedeem(model, key, call) : missingScope();
   if ([404, 409, 429].includes(expected.status))
@@ -218,10 +215,7 @@ export function hang(model: Model, key: KeyName, call: RedeemCall): void {
   model.hanging = { key, call, refusals: refusalsOf(model, key, call) };
 }
 
-/**
- * The worker continues. If a later answer about the reference has ended the call, it redeems nothing. Returns the
- * outcome.
- */
+/** The worker continues. A later answer about the reference has ended the call. Returns the outcome. */
 export function resume(model: Model): string {
   if (model.hanging === null) throw new Error("no call hangs");
   const { key, call, refusals } = model.hanging;
@@ -247,19 +241,15 @@ function decideRedeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   const voucher = find(model, key, named);
   if (before !== undefined) return redeemed(before, true, voucher?.name !== before.voucher);
   if (voucher === null) return notFound();
-  const final = voucherRefusal(model, voucher);
-  if (final !== null) return refused(final);
-  const live = liveReservation(model, voucher);
-  if (named.by === "ticket" && live?.name !== named.reservation) return refused("reservation_ended");
-  const tokenMatches = token !== null && token === live?.name;
-  if (token !== null && !tokenMatches) return refused("token_mismatch");
-  if (live !== null && live.key !== key && !tokenMatches) return refused("voucher_reserved");
+  const consumed = liveReservation(model, voucher);
+  const redeems: VoucherCall = { operation: "redeem", keyId: key, externalRef, by: ticketIn(named), token };
   const ofKey = [...model.redemptions.values()].filter((one) => one.key === key);
-  if (ofKey.length === KEYS[key].maxPerDay) return refusal(429, "cap_reached", sentence);
-  const redemption: Redemption = { voucher: voucher.name, key, externalRef, consumed: live, note };
-  if (live !== null) live.ended = "Consumed";
+  const isCapped = ofKey.length === KEYS[key].maxPerDay;
+  const outcome = isCapped ? decideNow(model, voucher, redeems) : settle(model, voucher, redeems);
+  if (outcome.refusal !== null) return refused(outcome.refusal);
+  if (isCapped) return refusal(429, "cap_reached", sentence);
+  const redemption: Redemption = { voucher: voucher.name, key, externalRef, consumed, note };
   voucher.redemption = redemption;
-  voucher.chain.push({ type: "redeemed", data: {} });
   model.redemptions.set(reference, redemption);
   return redeemed(redemption, false);
 }
@@ -268,12 +258,12 @@ function decideRedeem(model: Model, key: KeyName, call: RedeemCall): Expected {
 export function release(model: Model, key: KeyName, named: Named): Expected {
   if (!KEYS[key].mayRedeem) return missingScope();
   const voucher = named.by === "ticket" ? find(model, key, named) : null;
-  const live = voucher && liveReservation(model, voucher);
-  if (named.by !== "ticket" || !live || live.name !== named.reservation) {
-    return { outcome: "nothing released", status: 200, body: { released: false, reason: sentence } };
-  }
-  live.ended = "Released";
-  return { outcome: "released", status: 200, body: { released: true } };
+  if (
+    voucher !== null &&
+    settle(model, voucher, { operation: "release", ticket: ticketIn(named) ?? "" }).refusal === null
+  )
+    return { outcome: "released", status: 200, body: { released: true } };
+  return { outcome: "nothing released", status: 200, body: { released: false, reason: sentence } };
 }
 
 export function events(model: Model, key: KeyName, named: Named): Expected {
@@ -303,34 +293,22 @@ export function voidVoucher(
 ): string | null {
   const voucher = inOrganization(model, organization, { by: "code", voucher: name });
   if (voucher === null) return "voucher_not_found";
-  const final = voucherRefusal(model, voucher);
-  if (final !== null && final !== "voucher_suspended") return final;
-  const live = liveReservation(model, voucher);
-  if (live !== null) live.ended = "Released";
-  voucher.isVoided = true;
-  voucher.chain.push({ type: "voided", data: reason === null ? {} : { reason } });
-  return null;
+  return settle(model, voucher, { operation: "void" }, reason === null ? {} : { reason }).refusal;
 }
 
 /** Suspends a voucher or resumes it. Returns why it cannot be suspended or resumed, or null. */
 export function suspendVoucher(model: Model, name: VoucherName, suspended: boolean, reason: string): string | null {
-  const voucher = model.vouchers[name];
-  const final = finalRefusal(voucher);
-  if (final === null && voucher.suspended !== suspended)
-    voucher.chain.push({ type: suspended ? "suspended" : "resumed", data: { reason } });
-  if (final === null) voucher.suspended = suspended;
-  return final;
+  return settle(model, model.vouchers[name], { operation: suspended ? "suspend" : "resume" }, { reason }).refusal;
 }
 
 /** Gives a voucher another end, in seconds after its issue. Returns why it cannot be extended, or null. */
 export function extendVoucher(model: Model, name: VoucherName, end: number, reason: string): string | null {
   const voucher = model.vouchers[name];
-  const final = finalRefusal(voucher);
-  if (final !== null || end === voucher.validForSeconds) return final;
-  if (end < voucher.validForSeconds || end <= model.now) return "invalid_request";
+  const to = end === voucher.validForSeconds ? "same" : end < voucher.validForSeconds ? "earlier" : "later";
+  const outcome = settle(model, voucher, { operation: "extend", to }, { reason });
+  if (outcome.refusal !== null || outcome.isRepeat) return outcome.refusal;
   voucher.validForSeconds = end;
   voucher.extensions += 1;
-  voucher.chain.push({ type: "extended", data: { reason } });
   return null;
 }
 
@@ -338,11 +316,11 @@ export function extendVoucher(model: Model, name: VoucherName, end: number, reas
 export const endName = ({ name, extensions }: Pick<Voucher, "name" | "extensions">) =>
   `VALID_UNTIL_${name}_${extensions}`;
 
-/** Records expiries. This changes chains, but no other answer. */
+/** Records expiries. In answers, only chains change. */
 export function sweep(model: Model): void {
   for (const voucher of Object.values(model.vouchers)) {
     const isRecorded = voucher.chain.findLast(({ type }) => type === "expired" || type === "extended");
-    if (statusOf(model, voucher) === "Expired" && isRecorded?.type !== "expired")
+    if (shownStatus(model, voucher) === "Expired" && isRecorded?.type !== "expired")
       voucher.chain.push({ type: "expired", data: {} });
     for (const reservation of voucher.reservations)
       if (reservation.ended === null && isOver(model, reservation)) reservation.ended = "Expired";
@@ -362,7 +340,7 @@ export function reservationOf(model: Model, voucher: VoucherName, before: number
 
 /** Whether a voucher can still be reserved or redeemed, now or once it is resumed. */
 export function isActive(model: Model, voucher: VoucherName): boolean {
-  return ["Active", "Suspended"].includes(statusOf(model, model.vouchers[voucher]));
+  return ["Active", "Suspended"].includes(shownStatus(model, model.vouchers[voucher]));
 }
 
 export function isReserved(model: Model, voucher: VoucherName): boolean {
@@ -389,28 +367,41 @@ function inOrganization(model: Model, organization: OrganizationName, named: Nam
   }
 }
 
-function statusOf(model: Model, voucher: Voucher): string {
-  if (voucher.redemption !== null) return "Redeemed";
-  if (voucher.isVoided) return "Voided";
-  if (model.now >= voucher.validForSeconds) return "Expired";
-  return voucher.suspended ? "Suspended" : "Active";
+/** The voucher at this moment. */
+function seenNow(model: Model, voucher: Voucher): State {
+  const live = liveReservation(model, voucher);
+  const hold = live && { keyId: live.key, ticket: live.name };
+  return { ...voucher.state, isOver: model.now >= voucher.validForSeconds, hold };
 }
 
-/** Why a voucher can never be redeemed again, or null. */
-function finalRefusal(voucher: Voucher): string | null {
-  if (voucher.redemption !== null) return "voucher_used";
-  return voucher.isVoided ? "voucher_voided" : null;
-}
+const shownStatus = (model: Model, voucher: Voucher) => statusOf(seenNow(model, voucher));
+const decideNow = (model: Model, voucher: Voucher, call: VoucherCall) => decide(seenNow(model, voucher), call);
+const ticketIn = (named: Named) => (named.by === "ticket" ? named.reservation : null);
 
-/** Used comes before voided, voided before expired, and expired before suspended. */
-function voucherRefusal(model: Model, voucher: Voucher): string | null {
-  const refusals: Record<string, string> = {
-    Redeemed: "voucher_used",
-    Voided: "voucher_voided",
-    Expired: "voucher_expired",
-    Suspended: "voucher_suspended",
-  };
-  return refusals[statusOf(model, voucher)] ?? null;
+/** The event of each change. Reservations have none. */
+const EVENTS = {
+  redeem: "redeemed",
+  void: "voided",
+  suspend: "suspended",
+  resume: "resumed",
+  extend: "extended",
+  reserve: null,
+  release: null,
+} as const;
+
+/** Decides a call, and does what it changes. `data` is that of its event. */
+function settle(model: Model, voucher: Voucher, call: VoucherCall, data: object = {}): Outcome {
+  const live = liveReservation(model, voucher);
+  const outcome = decideNow(model, voucher, call);
+  if (outcome.refusal !== null || outcome.isRepeat) return outcome;
+  const { isOver: _, hold, ...state } = outcome.after;
+  voucher.state = state;
+  if (live !== null && hold === null) live.ended = call.operation === "redeem" ? "Consumed" : "Released";
+  const opened = live === null && hold && { name: hold.ticket as ReservationName, key: hold.keyId as KeyName };
+  if (opened) voucher.reservations.push({ ...opened, openedAt: model.now, ended: null });
+  const type = EVENTS[call.operation];
+  if (type !== null) voucher.chain.push({ type, data });
+  return outcome;
 }
 
 function isOver(model: Model, reservation: Reservation): boolean {
@@ -419,17 +410,6 @@ function isOver(model: Model, reservation: Reservation): boolean {
 
 function liveReservation(model: Model, voucher: Voucher): Reservation | null {
   return voucher.reservations.find((reservation) => reservation.ended === null && !isOver(model, reservation)) ?? null;
-}
-
-function openReservation(model: Model, voucher: Voucher, key: KeyName): Reservation {
-  const reservation: Reservation = {
-    name: `${voucher.name}${voucher.reservations.length + 1}`,
-    key,
-    openedAt: model.now,
-    ended: null,
-  };
-  voucher.reservations.push(reservation);
-  return reservation;
 }
 
 function endOf(reservation: Reservation, { fresh = false } = {}) {
