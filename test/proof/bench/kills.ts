@@ -8,7 +8,8 @@ import { untilStarted } from "../../support/until.ts";
 import { askUntilAnswered } from "../faults/exchange.ts";
 import { FaultPostgres } from "../faults/fault-postgres.ts";
 import { FaultRedis } from "../faults/fault-redis.ts";
-import { History, type PartnerAsk, type SuppliedVoucher, type Violation } from "../faults/history.ts";
+import { History, type PartnerAsk, refOf, type SuppliedVoucher, type Violation } from "../faults/history.ts";
+import { checkOrder } from "../faults/order.ts";
 import { readRecords } from "../faults/records.ts";
 import { checkRedeems } from "../faults/rules.ts";
 import { SeededRandom } from "../faults/seeded-random.ts";
@@ -35,8 +36,6 @@ const REDEEM_WAIT_MS = 10_000;
 const ORDERS = { redeem: 8, severalRefsOnOneVoucher: 1, sameRefOnTwoVouchers: 1 };
 /** Contenders that may redeem long after a 503, because only the service gives each attempt a deadline. */
 const WITHOUT_DEADLINE: readonly ContenderId[] = ["a", ...LIBRARIES];
-/** A library that repeats a stored answer repeats `alreadyConfirmed: false`. Such answers are counted separately. */
-export const NEW_ONCE = "a reference is new once";
 
 /** A contender's losses. */
 export interface KillsVerdict {
@@ -46,6 +45,8 @@ export interface KillsVerdict {
   redeems: number;
   confirmed: number;
   violations: Violation[];
+  /** Answers that call a reference new although an earlier one did: a library repeats a stored answer. */
+  newTwice: number;
   /** Vouchers and references without exactly one redemption and its event. */
   redeemedTwice: number;
   /** Callers without an answer after a minute. */
@@ -100,7 +101,11 @@ export async function playKills(contender: ContenderId, how: How): Promise<Kills
       kills,
       redeems: new Set(history.of("redeem").map(({ ask }) => ask.externalRef)).size,
       confirmed: records.redemptionsByRef.size,
-      violations: checkRedeems(history, records, deadlineOf(contender)),
+      newTwice: forgetRepeatedNews(history),
+      violations: [
+        ...checkOrder(history, postgres.clock, records),
+        ...checkRedeems(history, records, deadlineOf(contender)),
+      ],
       redeemedTwice: (await findBrokenRows(stage.db, REDEEMED_ONCE)).flatMap(({ rows }) => rows).length,
       unanswered: unanswered.reduce((sum, of) => sum + of, 0),
     };
@@ -189,16 +194,23 @@ async function callUntil(
   return unanswered;
 }
 
+/** Counts the answers that call a reference new again. The rules then judge all answers about it without this part. */
+function forgetRepeatedNews(history: History): number {
+  const news = history.of("redeem").filter(({ status, body }) => status === 200 && body.alreadyConfirmed === false);
+  const repeated = [...Map.groupBy(news, ({ ask }) => refOf(ask)).values()].filter(({ length }) => length > 1);
+  for (const { body } of repeated.flat()) delete body.alreadyConfirmed;
+  return repeated.reduce((sum, { length }) => sum + length - 1, 0);
+}
+
 /** Renders the verdicts as a Markdown table, and below it the kills by victim and the broken rules. */
 export function showKills(verdicts: readonly KillsVerdict[]): string {
   const head = ["kill -9", "kills", "orders", "redeemed", "untrue answers", "new twice", "redeemed twice", "no answer"];
-  const rows = verdicts.map(({ contender, kills, redeems, confirmed, violations, redeemedTwice, unanswered }) => {
-    const newTwice = violations.filter(({ rule }) => rule === NEW_ONCE).length;
+  const rows = verdicts.map(({ contender, kills, redeems, confirmed, violations, ...other }) => {
     const total = Object.values(kills).reduce((sum, of) => sum + of, 0);
-    const untrue = violations.length - newTwice;
+    const { newTwice, redeemedTwice, unanswered } = other;
     return [
       CONTENDERS[contender].title,
-      ...[total, redeems, confirmed, untrue, newTwice, redeemedTwice, unanswered].map(String),
+      ...[total, redeems, confirmed, violations.length, newTwice, redeemedTwice, unanswered].map(String),
     ];
   });
   // Marks no best number of orders, which depends on other load, but only the fewest losses.

@@ -54,11 +54,10 @@ it("the table of a case prints the best value of each column in bold, including 
 it("the table of kills lists how often each victim was killed, and prints the smallest losses in bold", () => {
   const kept = { contender: "a" as const, kills: { Redis: 2, "api 0": 3 }, redeems: 9, confirmed: 8, violations: [] };
   const untrue = { rule: "a 200 stays true", detail: "order-1", exchanges: [] };
-  const again = { rule: "a reference is new once", detail: "order-2", exchanges: [] };
-  const lost = { ...kept, contender: "e" as const, kills: { "worker 0": 5 }, violations: [untrue, again, again] };
+  const lost = { ...kept, contender: "e" as const, kills: { "worker 0": 5 }, violations: [untrue] };
   const shown = showKills([
-    { ...kept, redeemedTwice: 0, unanswered: 1 },
-    { ...lost, redeemedTwice: 0, unanswered: 0 },
+    { ...kept, newTwice: 0, redeemedTwice: 0, unanswered: 1 },
+    { ...lost, newTwice: 2, redeemedTwice: 0, unanswered: 0 },
   ]);
   const [, , first, second] = bold(shown);
   expect(first?.slice(1)).toEqual(["5", "9", "8", "**0**", "**0**", "**0**", "1"]);

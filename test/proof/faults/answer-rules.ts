@@ -1,7 +1,7 @@
 import { isFile } from "./files.ts";
 import type { AskFor, Exchange, History, Violation } from "./history.ts";
 import type { Records } from "./records.ts";
-import { isAfter, isConfirmed, openReport } from "./rules.ts";
+import { isConfirmed, openReport } from "./rules.ts";
 
 /** Refusals because of a voucher's status. */
 const FINAL = ["voucher_used", "voucher_voided", "voucher_expired"];
@@ -27,7 +27,7 @@ const ACTS_ON_VOUCHERS = ["void", "suspend", "resume", "extend"];
 const OVERLOADED: readonly string[] = [...ACTS_ON_VOUCHERS, "issue", "codes", "voidBatch", "endContract"];
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
 
-/** Checks each answer by itself, and compares look-ups and chains with the database at the end. */
+/** Checks each answer by itself, and compares the reservations of look-ups with the database at the end. */
 export function checkAnswers(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   for (const exchange of history.exchanges) {
@@ -36,7 +36,7 @@ export function checkAnswers(history: History, records: Records): Violation[] {
   }
   for (const lookUp of history.of("lookUp").filter(isConfirmed)) {
     const detail = findLookUpFault(lookUp, records);
-    if (detail !== null) report("a look-up shows the true state", detail, [lookUp]);
+    if (detail !== null) report("a look-up shows a reservation of the voucher", detail, [lookUp]);
   }
   for (const events of history.of("events").filter(isConfirmed))
     if (events.body.broken !== null) report("no chain is ever broken", events.body.broken, [events]);
@@ -55,6 +55,8 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
     if (!isKnown) return `503 with the code ${code}`;
     return Number(retryAfter) >= 1 ? null : "503 without Retry-After";
   }
+  // `secret-ends.ts` judges when.
+  if (status === 401 && code === "unknown_key") return null;
   if (isForeign) return status === 404 && code === "voucher_not_found" ? null : "a foreign voucher must answer 404";
   if (ask.operation === "redemption" && status === 404 && code === UNREDEEMED) return null;
   // The service refuses an extension to an end that is not later than the present one, or that has passed.
@@ -64,20 +66,10 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
   return "the answer is not documented";
 }
 
-function findLookUpFault(lookUp: Exchange<AskFor<"lookUp">>, records: Records): string | null {
-  const { ask, body } = lookUp;
-  const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
+/** The register's rules include the status. */
+function findLookUpFault({ ask, body }: Exchange<AskFor<"lookUp">>, records: Records): string | null {
   if (body.id !== ask.voucher.id) return "it shows another voucher";
-  if (body.status === "Redeemed") {
-    if (redemption === undefined) return "the voucher was never redeemed";
-    const { redeemedAtMs } = redemption;
-    if (Date.parse(body.redeemedAt) !== redeemedAtMs || isAfter(redeemedAtMs, lookUp, records))
-      return "the voucher was redeemed at another time";
-    return body.reservation === null ? null : "a redeemed voucher is reserved";
-  }
-  if (redemption !== undefined && body.status === "Voided") return "the voucher was redeemed";
   if (body.reservation === null) return null;
-  if (body.status === "Voided") return "a voided voucher is reserved";
   const { ticket, startedAt, expiresAt, heldByCaller } = body.reservation;
   const reservation = (records.reservationsByVoucher.get(ask.voucher.id) ?? []).find(
     (candidate) => candidate.startedAtMs === Date.parse(startedAt) && candidate.expiresAtMs === Date.parse(expiresAt),

@@ -10,7 +10,6 @@ import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../../support/user
 import { WEBHOOK_ENV } from "../../support/webhook-receiver.ts";
 import { type CampaignSetup, setUpCampaign, startCallers } from "./campaign-setup.ts";
 import { checkDeliveries } from "./campaign-webhooks.ts";
-import { checkCappedTills } from "./capped-tills.ts";
 import { checkAnswersAgain, checkEverything, checkUntouched, untilReady, violation } from "./checker.ts";
 import { type Cluster, openCluster, processesOf } from "./cluster.ts";
 import { checkFollowed } from "./feed-followers.ts";
@@ -175,7 +174,6 @@ async function runOn(
     violations.push(...(await checkDeliveries(cluster, first, random.fork("deliveries"), history)));
     violations.push(...(await checkEverything(cluster, history, postgres.clock)));
     violations.push(...(await checkFollowed(db, cluster.apis, followed)));
-    violations.push(...(await checkCappedTills(db, history, setup.cappedTills)));
     violations.push(...(await checkUntouched(setup.copyOfDatabase.db)), ...(await checkLog(db, notes)));
     violations.push(...(await checkSecond(setup, secondWorking)));
     return {

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { NO_CAPS } from "../../../src/core/keys/db/api-keys.ts";
 import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
-import { checkCap } from "./caps.ts";
 import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
-import type { History, SuppliedKey, SuppliedVoucher, Violation } from "./history.ts";
+import type { SuppliedKey, SuppliedVoucher } from "./history.ts";
 
 /** The key's daily limit. It is so low that the tills reach it during the faults. */
 const MAX_PER_DAY = 8;
@@ -43,14 +42,4 @@ export function startCappedTills(
       await sleep(own.random.between(PAUSE_MS.min, PAUSE_MS.max));
     }
   });
-}
-
-/** Checks the redemptions of the key in the database, and the refusals in the history. */
-export async function checkCappedTills(db: pg.Pool, history: History, { key }: CappedTills): Promise<Violation[]> {
-  const { rows } = await db.query<{ externalRef: string; day: string }>(
-    `SELECT external_ref AS "externalRef", (redeemed_at AT TIME ZONE 'UTC')::date::text AS day
-       FROM redemptions WHERE key_id = $1`,
-    [key.id],
-  );
-  return checkCap(history, rows, key.id, MAX_PER_DAY);
 }

@@ -1,26 +1,32 @@
 import type { History, Violation } from "./history.ts";
+import type { RecordedRedemption, Records } from "./records.ts";
 
 const RULE = "a key redeems up to its daily limit, and never above it";
-
-/** A redemption of a key, with its day in UTC. */
-interface Recorded {
-  externalRef: string;
-  day: string;
-}
 
 /**
  * Expects that a key never redeems more than its daily limit, that no call is refused below it, and that no other key
  * is refused. A redemption may precede a refusal if its first call was sent before the refusal arrived. If a primary
  * was lost, redemptions may be lost too. Then every call that was not refused may have redeemed.
- * @param recorded the key's redemptions in the database at the end.
  */
-export function checkCap(
+export function checkCaps(history: History, records: Records): Violation[] {
+  const ofKey = Map.groupBy(records.redemptionsByRef.values(), ({ keyId }) => keyId);
+  const strange = history
+    .of("redeem")
+    .filter(({ ask, code }) => code === "cap_reached" && !records.caps.has(ask.key.id));
+  return [
+    ...[...records.caps].flatMap(([keyId, maxPerDay]) => checkCap(history, ofKey.get(keyId) ?? [], keyId, maxPerDay)),
+    ...strange.map((refusal) => ({ rule: RULE, detail: "a key without a limit was refused", exchanges: [refusal] })),
+  ];
+}
+
+function checkCap(
   history: History,
-  recorded: readonly Recorded[],
+  recorded: readonly RecordedRedemption[],
   keyId: string,
   maxPerDay: number,
 ): Violation[] {
-  const days = [...Map.groupBy(recorded, ({ day }) => day).values()];
+  const dayOf = ({ redeemedAtMs }: RecordedRedemption) => new Date(redeemedAtMs).toISOString().slice(0, 10);
+  const days = [...Map.groupBy(recorded, dayOf).values()];
   const calls = history.of("redeem").filter(({ ask }) => ask.key.id === keyId);
   const isLossy = history.losses.length + history.setBacks.length > 0;
   const perhaps = isLossy ? calls.filter(({ code }) => code !== "cap_reached") : [];
@@ -33,10 +39,9 @@ export function checkCap(
   return [
     ...days
       .filter(({ length }) => length > maxPerDay)
-      .map(({ length }) => ({ rule: RULE, detail: `it redeemed ${length}`, exchanges: [] })),
-    ...history
-      .of("redeem")
-      .filter(({ ask, code, returnedMs }) => code === "cap_reached" && (ask.key.id !== keyId || !isReached(returnedMs)))
+      .map(({ length }) => ({ rule: RULE, detail: `${keyId} redeemed ${length}`, exchanges: [] })),
+    ...calls
+      .filter(({ code, returnedMs }) => code === "cap_reached" && !isReached(returnedMs))
       .map((refusal) => ({ rule: RULE, detail: "a call was refused below the limit", exchanges: [refusal] })),
   ];
 }

@@ -1,8 +1,14 @@
 import { Agent } from "node:http";
 import type pg from "pg";
-import { ALWAYS, findBrokenChains, findBrokenRows, ON_A_STEADY_CLOCK, SOON } from "../../support/invariants.ts";
+import {
+  ALWAYS,
+  findBrokenChains,
+  findBrokenRows,
+  OF_THE_SERVICE,
+  ON_A_STEADY_CLOCK,
+  SOON,
+} from "../../support/invariants.ts";
 import { until, untilStarted } from "../../support/until.ts";
-import { checkAnswers } from "./answer-rules.ts";
 import type { ApiProcess, Cluster, Deployment } from "./cluster.ts";
 import { exchangeOnce } from "./exchange.ts";
 import {
@@ -15,11 +21,9 @@ import {
   type SuppliedVoucher,
   type Violation,
 } from "./history.ts";
-import { checkErasures, checkIssuers } from "./issuer-rules.ts";
+import { judge } from "./judge.ts";
 import { restoreTimes } from "./lists.ts";
-import { checkOrder } from "./order.ts";
 import { readRecords } from "./records.ts";
-import { checkAcquisitions, checkRedeems, checkReservations } from "./rules.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
 /** Concurrent repeats. */
@@ -84,18 +88,10 @@ export async function checkEverything(
   const records = await readRecords(db, clock, history);
   restoreTimes(history, records);
   const freezes = new Map(apis.map(({ process }) => [process.name, process.freezes]));
-  violations.push(
-    ...checkOrder(history, clock, records),
-    ...checkRedeems(history, records, options.redeemWaitMs, freezes),
-    ...checkAcquisitions(history, records),
-    ...checkReservations(history, records),
-    ...checkIssuers(history, records),
-    ...checkErasures(history, records),
-    ...checkAnswers(history, records),
-  );
+  violations.push(...judge(history, records, { redeemWaitMs: options.redeemWaitMs, freezes }));
   // This check is last, because the repeat of a false answer changes the database.
   violations.push(...(await repeatConfirmed(apis, history)));
-  const rules = { ...SOON, ...ALWAYS, ...(!clock.hasStepped && ON_A_STEADY_CLOCK) };
+  const rules = { ...SOON, ...ALWAYS, ...OF_THE_SERVICE, ...(!clock.hasStepped && ON_A_STEADY_CLOCK) };
   for (const { rule, rows } of [...(await findBrokenRows(db, rules)), ...(await findBrokenChains(db))])
     violations.push(violation(rule, `${rows.length} times: ${rows.slice(0, SHOWN_MAX).join(", ")}`));
   return [...violations, ...accidents.map((accident) => violation("no process ends by itself", accident))];

@@ -91,7 +91,7 @@ function shortestReservationMs(exchanges: readonly Exchange[]): number {
 }
 
 /** Returns a function from a moment of the host's clock to the possible range of the monotonic clock. */
-function readClocks({ exchanges }: History): (hostMs: number) => { fromMs: number; untilMs: number } {
+export function readClocks({ exchanges }: History): (hostMs: number) => { fromMs: number; untilMs: number } {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { sentAtMs, invokedMs, endedAtMs, returnedMs } of exchanges) {
     least = Math.min(least, sentAtMs - invokedMs, endedAtMs - returnedMs);

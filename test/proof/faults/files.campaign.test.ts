@@ -65,7 +65,7 @@ it.each([
 ] as const)("checkLists reports a truncated file of the %s that looks complete", async (file) => {
   const check = async (end: string) => {
     const history = new History();
-    const records = toRecords(new SteppedClock(), recorded, [], []);
+    const records = toRecords(new SteppedClock(), { redemptions: recorded });
     const { status } = history.add(await read({ ...list, file }, FILES[file], end));
     restoreTimes(history, records);
     return [status, ...checkLists(history, records).map(({ rule }) => rule)];
@@ -81,7 +81,7 @@ it("checkIssuers reports a truncated file of codes that looks complete", async (
   const check = async (end: string) => {
     const history = new History();
     const { status } = history.add(await read(ask, lines, end));
-    return [status, ...checkIssuers(history, toRecords(new SteppedClock(), [], [], [])).map(({ rule }) => rule)];
+    return [status, ...checkIssuers(history, toRecords(new SteppedClock(), {})).map(({ rule }) => rule)];
   };
   expect(await check("whole")).toEqual([200]);
   expect(await check("cut before its length")).toEqual([null]);

@@ -154,18 +154,10 @@ export class History {
    * operator's command may use them.
    */
   readonly setBacks: Loss[] = [];
-  /** The times of the first answers that confirmed each release, and each redemption or void. */
-  readonly endings = { releasedAtMs: new Map<string, number>(), finalAtMs: new Map<string, number>() };
 
   add(exchange: Omit<Exchange, "number">): Exchange {
     const numbered = { number: this.exchanges.length + 1, ...exchange };
     this.exchanges.push(numbered);
-    const { ask, status, body, endedAtMs } = numbered;
-    const { releasedAtMs, finalAtMs } = this.endings;
-    const note = (ends: Map<string, number>, id: string) => ends.set(id, ends.get(id) ?? endedAtMs);
-    if (status === 200 && ask.operation === "release" && body.released === true) note(releasedAtMs, ask.ticket);
-    if (status === 200 && ask.operation === "redeem") note(finalAtMs, body.voucherInstanceId);
-    if (status === 200 && ask.operation === "void") note(finalAtMs, ask.voucher.id);
     return numbered;
   }
 

@@ -14,6 +14,7 @@ const ORDER = "a list is in order and has each redemption once";
 const OTHERS = "a list has only its organization's redemptions";
 const LIMIT = "a page has at most as many redemptions as its limit";
 const NO_END = "a list without an end has a next page";
+const DIFFERENT = "no two answers show different contents of a final state";
 const OLDER = "no answer shows an older state than one shown before it was asked";
 /** Not tested here. These histories break this rule, because they show redemptions that no call has made. */
 const REGISTER = "each voucher behaves as one register";
@@ -30,7 +31,8 @@ it.each<[history: string, broken: string[]]>([
   ["list 0-5000: 1000a, webhook 2000b", [CHANGED]],
   ["recorded 1000a, recorded 2000b, list 0-5000: 1000a", [CHANGED]],
   ["list 0-5000: 1000a 2000b, list 0-5000: 1000a", [CHANGED]],
-  ["redeem 5000b, webhook 6000c, recorded 1000a, recorded 7000d, list 0-5000: 1000a", []],
+  ["redeem 5000b, recorded 5000b, recorded 1000a, recorded 7000d, list 0-5000: 1000a", []],
+  ["webhook 6000c, list 0-5000: 1000a", []],
   ["redeem 4999b, list 0-5000: 1000a", [CHANGED]],
   ["redeem 999b, list 1000-5000: 1000a", []],
   ["redeem 1000b, list 1000-5000: 1000a", [CHANGED]],
@@ -53,9 +55,9 @@ it.each<[history: string, broken: string[]]>([
   ["list 0-5000: 1000a 1000b", []],
   ["list 0-5000: 1000a 1000a", [ORDER]],
   ["list 0-5000: 1000a 2000b 1000a", [ORDER]],
-  ["recorded 1000a, list 0-5000: 1000a 2000b", [OTHERS]],
-  ["recorded 1000a, other recorded 2000b, list 0-5000: 1000a 2000b", [OTHERS]],
-  ["recorded 1001a, list 0-5000: 1000a", [OTHERS]],
+  ["recorded 1000a, list 0-5000: 1000a 2000b", [OLDER, OTHERS]],
+  ["recorded 1000a, other recorded 2000b, list 0-5000: 1000a 2000b", [OLDER, OTHERS]],
+  ["recorded 1001a, list 0-5000: 1000a", [DIFFERENT, OTHERS]],
   ["list 0-5000 of 1: 1000a 2000b", [LIMIT]],
   ["last list 0-5000: 1000a", [NO_END]],
   // Redemptions that follow a cursor.
@@ -112,7 +114,7 @@ function craft(calls: readonly string[]) {
       recorded.push({ ...row, redeemedAtMs: Date.parse(redeemedAt) });
     } else history.add(answer(returnedMs - 50, returnedMs, ...callOf(what, key, shown)));
   }
-  return { history, records: recorded.length === 0 ? null : toRecords(new SteppedClock(), recorded, [], []) };
+  return { history, records: recorded.length === 0 ? null : toRecords(new SteppedClock(), { redemptions: recorded }) };
 }
 
 /** A page such as "0-5000 of 2: 1000a 2000b", or one after the last page, such as "to 9000: 6000a". */

@@ -1,7 +1,9 @@
 import { saysNotRedeemed } from "./attempts.ts";
-import { acquisitionOf, type Exchange, type History, refOf, type Told } from "./history.ts";
+import { type AskFor, acquisitionOf, type Exchange, type History, refOf, type Told } from "./history.ts";
+import { AT_END_MS, type Records } from "./records.ts";
 
-// Translates each answer into the states that it shows. States of one subject have an order.
+// Translates each answer into the states that it shows. States of one subject have an order. The database at the end is
+// the last answer.
 
 /** One state in an answer. */
 export interface Observation {
@@ -19,8 +21,9 @@ export interface Observation {
   /** When the request was sent and its answer arrived. Milliseconds of the monotonic clock. */
   invokedMs: number;
   returnedMs: number;
-  /** Null for a webhook. */
+  /** Null for a webhook and the database. */
   exchange: Exchange | null;
+  by: "an answer" | "a webhook" | "the database";
 }
 
 type Shown = Pick<Observation, "subject" | "rank" | "content"> & { isConfirmed?: boolean };
@@ -36,21 +39,43 @@ interface ShownRedemption {
 const [UNCONFIRMED, CONFIRMED] = [0, 1];
 const [LEFT, SOLD_OUT] = [0, 1];
 
-/** All states in the answers and webhooks of a run. */
-export function observe(history: History): Observation[] {
+/** All states in the answers and webhooks of a run, and in the database at its end, if it is known. */
+export function observe(history: History, records: Records | null): Observation[] {
   const found: Observation[] = [];
   for (const exchange of history.exchanges) {
     if (exchange.status === null) continue;
     const { invokedMs, returnedMs } = exchange;
     for (const { isConfirmed = true, ...shown } of showsOf(exchange))
-      found.push({ ...shown, isConfirmed, invokedMs, returnedMs, exchange });
+      found.push({ ...shown, isConfirmed, invokedMs, returnedMs, exchange, by: "an answer" });
   }
   for (const told of history.webhooks) {
     const { returnedMs } = told;
     for (const shown of showsOfWebhook(told))
-      found.push({ ...shown, isConfirmed: true, invokedMs: returnedMs, returnedMs, exchange: null });
+      found.push({ ...shown, isConfirmed: true, invokedMs: returnedMs, returnedMs, exchange: null, by: "a webhook" });
   }
-  return found;
+  return records === null ? found : [...found, ...observeEnd(found, records)];
+}
+
+/** What the database contains at the end of what the answers have shown. */
+function observeEnd(found: readonly Observation[], records: Records): Observation[] {
+  const { redemptionsByRef, acquisitions, reservationsByTicket } = records;
+  const shown = new Map<string, Shown>();
+  for (const { subject } of found) {
+    const [kind = "", id = ""] = /^(\w+) (.*)$/.exec(subject)?.slice(1) ?? [];
+    if (["reference", "acquisition", "reservation"].includes(kind)) shown.set(subject, { subject, rank: UNCONFIRMED });
+    const reservation = kind === "end" ? reservationsByTicket.get(id) : undefined;
+    if (reservation !== undefined) shown.set(subject, { subject, rank: 0, content: reservation.state });
+  }
+  const contains = (one: Shown) => shown.has(one.subject) && shown.set(one.subject, one);
+  for (const [ref, { voucherId: voucherInstanceId, redeemCode, redeemedAtMs }] of redemptionsByRef)
+    contains(redemptionIs(ref, { voucherInstanceId, redeemCode, redeemedAt: new Date(redeemedAtMs).toISOString() }));
+  for (const [acquisition, { voucherId, batchId }] of acquisitions)
+    contains(acquisitionIs(acquisition, voucherId, batchId));
+  for (const { ticket, voucherId, keyId, expiresAtMs } of reservationsByTicket.values())
+    contains(reservationIs(ticket, voucherId, keyId, expiresAtMs));
+  const atMs = { invokedMs: AT_END_MS, returnedMs: AT_END_MS };
+  const at = { isConfirmed: true, ...atMs, exchange: null, by: "the database" } as const;
+  return [...shown.values()].map((one) => ({ ...one, ...at }));
 }
 
 const referenceIs = (ref: string, rank: number, content?: string): Shown => ({
@@ -59,22 +84,34 @@ const referenceIs = (ref: string, rank: number, content?: string): Shown => ({
   content,
 });
 
-function redemptionIs(ref: string, { voucherInstanceId, redeemCode, redeemedAt }: ShownRedemption): Shown[] {
-  return [referenceIs(ref, CONFIRMED, `${voucherInstanceId} ${redeemCode} ${redeemedAt}`)];
+function redemptionIs(ref: string, { voucherInstanceId, redeemCode, redeemedAt }: ShownRedemption): Shown {
+  return referenceIs(ref, CONFIRMED, `${voucherInstanceId} ${redeemCode} ${redeemedAt}`);
 }
 
-function showsOf({ ask, status, code, body }: Exchange): Shown[] {
+function acquisitionIs(acquisition: string, voucherId: string, batchId: string): Shown {
+  return { subject: `acquisition ${acquisition}`, rank: CONFIRMED, content: `${voucherId} of ${batchId}` };
+}
+
+function reservationIs(ticket: string, voucherId: string, keyId: string, expiresAtMs: number): Shown {
+  const content = `${voucherId} of ${keyId} until ${new Date(expiresAtMs).toISOString()}`;
+  return { subject: `reservation ${ticket}`, rank: CONFIRMED, content };
+}
+
+function showsOf(exchange: Exchange): Shown[] {
+  const { ask, status, code, body } = exchange;
   const isOk = status === 200;
   switch (ask.operation) {
     case "redeem":
       if (isOk) return showsOfRedeemed(refOf(ask), body);
       return saysNotRedeemed({ code }) ? [referenceIs(refOf(ask), UNCONFIRMED)] : [];
     case "redemption":
-      if (isOk) return redemptionIs(refOf(ask), body);
+      if (isOk) return [redemptionIs(refOf(ask), body)];
       return code === "redemption_not_found" ? [referenceIs(refOf(ask), UNCONFIRMED)] : [];
-    case "lookUp":
     case "reserve":
+      return isOk ? showsOfReserved(exchange as Exchange<AskFor<"reserve">>) : [];
     case "release":
+      return isOk && body.released ? [{ subject: `end ${ask.ticket}`, rank: 0, content: "Released" }] : [];
+    case "lookUp":
     case "void":
     case "suspend":
     case "resume":
@@ -95,7 +132,7 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
       return [
         // All processes, keys and organizations of a deployment share one `completeUntil`, which is in one row.
         { subject: "lists", rank: Date.parse(body.completeUntil) },
-        ...listed.flatMap((one) => redemptionIs(`${organizationId} ${one.externalRef}`, one)),
+        ...listed.map((one) => redemptionIs(`${organizationId} ${one.externalRef}`, one)),
       ];
     }
     case "acquire": {
@@ -106,7 +143,7 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
           { subject: offer, rank: SOLD_OUT },
         ];
       if (!isOk) return [];
-      const own = { subject, rank: CONFIRMED, content: body.voucherId };
+      const own = acquisitionIs(acquisitionOf(ask), body.voucherId, ask.offer.batchId);
       return body.alreadyConfirmed ? [own] : [own, { subject: offer, rank: LEFT }];
     }
   }
@@ -114,7 +151,15 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
 
 /** The first answer also shows that the reference was unused after the request was sent. */
 function showsOfRedeemed(ref: string, body: ShownRedemption & { alreadyConfirmed: boolean }): Shown[] {
-  return [...redemptionIs(ref, body), ...(body.alreadyConfirmed ? [] : [referenceIs(ref, UNCONFIRMED)])];
+  return [redemptionIs(ref, body), ...(body.alreadyConfirmed === false ? [referenceIs(ref, UNCONFIRMED)] : [])];
+}
+
+function showsOfReserved({ ask, body }: Exchange<AskFor<"reserve">>): Shown[] {
+  const { ticket, token, voucher, expiresAt } = body;
+  return [
+    reservationIs(ticket, voucher, ask.key.id, Date.parse(expiresAt)),
+    { subject: `token of ${ticket}`, rank: 0, content: token },
+  ];
 }
 
 /** `hashes` has one element for each event, or null while the event is pending. */

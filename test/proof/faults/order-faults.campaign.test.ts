@@ -12,6 +12,7 @@ import { describeViolation, History, type PartnerAsk } from "./history.ts";
 import type { Answer } from "./http-call.ts";
 import { deliverAgain } from "./locked-rows.ts";
 import { checkOrder } from "./order.ts";
+import { readRecords } from "./records.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { GROWTHS, grow, isKnown, readEnd, readTransaction } from "./set-back.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
@@ -185,7 +186,8 @@ it("answers before a promotion agree with answers after it, even if waiting sess
     const last = await askAll();
     return last.every(({ status }) => status !== null && status < 500);
   });
-  expect(checkOrder(history, postgres.clock).map(describeViolation)).toEqual([]);
+  const records = await readRecords(cluster.db, postgres.clock);
+  expect(checkOrder(history, postgres.clock, records).map(describeViolation)).toEqual([]);
 });
 
 /** How long each flood lasts. Milliseconds. */

@@ -1,8 +1,15 @@
 import { expect, it } from "vitest";
-import { checkCap } from "./caps.ts";
+import { checkCaps } from "./caps.ts";
 import { answersOf } from "./crafted-history.ts";
 import type { History } from "./history.ts";
 import { checkOrder } from "./order.ts";
+import {
+  type RecordedRedemption,
+  type RecordedReservation,
+  type RecordedVoucher,
+  type Records,
+  toRecords,
+} from "./records.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 
 // Checks the rules of order with hand-made histories.
@@ -57,6 +64,10 @@ it.each<[calls: string, broken: string[]]>([
   ["50-60 unknown, 100-200 redeemed elsewhere, 70-80 used", [REGISTER]],
   ["50-60 unknown, 100-200 unknown elsewhere, 300-400 used", []],
   ["300-400 unknown, 100-200 used", [REGISTER]],
+  // A key that has reached its daily limit.
+  ["100-200 capped, 201-300 active", []],
+  ["100-200 redeemed, 201-300 capped", [REGISTER]],
+  ["100-200 reserved, 201-300 other key capped", [REGISTER]],
   // A void of a batch voids each voucher at some moment, or finds it already final.
   ["100-200 batch voided, 201-300 voided, 301-400 refused as voided", []],
   ["100-200 redeemed, 100-200 batch void ended, 201-300 used", []],
@@ -246,6 +257,77 @@ it.each<[calls: string, lostMs: number, broken: string[]]>([
   expect(brokenBy(history)).toEqual(broken);
 });
 
+const REDEEMED: RecordedRedemption = {
+  voucherId: "vch_1",
+  organizationId: "org_1",
+  keyId: "key_till",
+  ticket: null,
+  redeemCode: "R-1",
+  externalRef: "order-1",
+  redeemedAtMs: 1_000,
+};
+const HELD: RecordedReservation = {
+  ticket: "rsv_1",
+  voucherId: "vch_1",
+  keyId: "key_till",
+  state: "Live",
+  startedAtMs: 200,
+  expiresAtMs: 900,
+  endedAtMs: null,
+};
+const CLAIM = { acquisition: "claim ann prd_1", voucherId: "vch_1", batchId: "bat_1", acquiredAtMs: 150 };
+const rows = (status: RecordedVoucher["status"], others: Omit<Parameters<typeof toRecords>[1], "vouchers"> = {}) => {
+  return { vouchers: [{ id: "vch_1", status, isSuspended: false }], ...others };
+};
+/** The rows at the end. */
+const ROWS: Record<string, Parameters<typeof toRecords>[1]> = {
+  nothing: rows("Active"),
+  redeemed: rows("Redeemed", { redemptions: [REDEEMED] }),
+  "redeemed with another code": rows("Redeemed", { redemptions: [{ ...REDEEMED, redeemCode: "R-2" }] }),
+  "redeemed for another order": rows("Redeemed", { redemptions: [{ ...REDEEMED, externalRef: "order-2" }] }),
+  held: rows("Active", { reservations: [HELD] }),
+  "held by another key": rows("Active", { reservations: [{ ...HELD, keyId: "key_web" }] }),
+  "held for less": rows("Active", { reservations: [{ ...HELD, expiresAtMs: 800 }] }),
+  released: rows("Active", { reservations: [{ ...HELD, state: "Released", endedAtMs: 305 }] }),
+  claimed: { acquisitions: [CLAIM] },
+  "another claimed": { acquisitions: [{ ...CLAIM, voucherId: "vch_2" }] },
+  "claimed from another batch": { acquisitions: [{ ...CLAIM, batchId: "bat_2" }] },
+};
+
+it.each<[calls: string, row: string, broken: string[]]>([
+  ["900-1100 redeemed, 1200-1300 repeated, 1200-1300 used", "redeemed", []],
+  ["900-1100 redeemed", "nothing", [OLDER, REGISTER]],
+  ["900-1100 redeemed", "redeemed with another code", [DIFFERENT]],
+  ["900-1100 redeemed", "redeemed for another order", [OLDER, REGISTER]],
+  ["900-990 redeemed", "redeemed", [REGISTER]],
+  ["900-910 unknown, 920-930 active", "redeemed", []],
+  ["900-910 unknown", "nothing", []],
+  ["900-910 unknown, 1100-1110 refused as used", "redeemed", []],
+  ["900-910 unknown, 1100-1110 refused as used", "nothing", [REGISTER]],
+  ["900-910 unknown, 920-930 refused as used", "redeemed", [REGISTER]],
+  ["900-910 unknown, 920-930 used", "redeemed", [REGISTER]],
+  ["100-200 voids", "nothing", [REGISTER]],
+  ["100-200 suspends", "nothing", [REGISTER]],
+  ["210-220 reserved, 230-240 reserved, 250-260 reserve refused as reserved", "held", []],
+  ["210-220 reserved", "nothing", [OLDER, REGISTER]],
+  ["210-220 reserved", "held by another key", [DIFFERENT]],
+  ["210-220 reserved", "held for less", [DIFFERENT]],
+  ["100-150 reserved", "held", [REGISTER]],
+  ["950-960 reserved", "held", [REGISTER]],
+  ["100-110 reserve unknown, 250-260 reserve refused as reserved", "held", []],
+  ["100-110 reserve unknown, 150-160 reserve refused as reserved", "held", [REGISTER]],
+  ["100-110 reserve unknown, 250-260 reserve refused as reserved", "nothing", [REGISTER]],
+  ["210-220 reserved, 230-240 reserved with another token", "held", [DIFFERENT]],
+  ["210-220 reserved, 300-310 released, 320-330 nothing released", "released", []],
+  ["210-220 reserved, 300-310 released", "held", [DIFFERENT]],
+  ["100-200 ann claims", "claimed", []],
+  ["100-200 ann claims", "nothing", [OLDER]],
+  ["100-200 ann claims", "another claimed", [DIFFERENT]],
+  ["100-200 ann claims", "claimed from another batch", [DIFFERENT]],
+])("checkOrder judges the history %s with the rows of a voucher that is %s at the end", (calls, row, broken) => {
+  expect(brokenBy(answersOf(calls.split(", ")), toRecords(new SteppedClock(), ROWS[row] ?? {}))).toEqual(broken);
+});
+
 // The key's limit is two redemptions. The second list names the orders whose redemptions the database has.
 it.each<[calls: string, recorded: number[], lostMs: number[], isBroken: boolean]>([
   ["100-200 redeemed, 100-200 redeemed otherwise, 201-300 capped", [1, 2], [], false],
@@ -257,11 +339,12 @@ it.each<[calls: string, recorded: number[], lostMs: number[], isBroken: boolean]
   ["100-200 redeemed, 201-300 capped, 301-400 unknown otherwise", [1], [350], true],
   ["100-200 redeemed, 100-200 redeemed otherwise, 201-300 other key capped", [1, 2], [], true],
   ["100-200 redeemed, 100-200 redeemed otherwise", [1, 2, 3], [], true],
-])("checkCap judges the history %s with the redemptions %j, losses at %j", (calls, recorded, lost, broken) => {
+])("checkCaps judges the history %s with the redemptions %j, losses at %j", (calls, recorded, lost, broken) => {
   const history = answersOf(calls.split(", "));
   for (const ms of lost) history.losses.push({ fromMs: ms, untilMs: ms });
-  const rows = recorded.map((order) => ({ externalRef: `order-${order}`, day: "1970-01-01" }));
-  expect(checkCap(history, rows, "key_till", 2).length > 0).toBe(broken);
+  const redemptions = recorded.map((order) => ({ ...REDEEMED, externalRef: `order-${order}` }));
+  const records = toRecords(new SteppedClock(), { redemptions, caps: [{ keyId: "key_till", maxPerDay: 2 }] });
+  expect(checkCaps(history, records).length > 0).toBe(broken);
 });
 
 it("checkOrder finds the broken rule even if open attempts and lost primaries allow many orders", () => {
@@ -273,4 +356,6 @@ it("checkOrder finds the broken rule even if open attempts and lost primaries al
   expect(found).toMatchObject({ rule: REGISTER, detail: expect.stringContaining("no next one explains its answer") });
 });
 
-const brokenBy = (history: History) => [...new Set(checkOrder(history, new SteppedClock()).map(({ rule }) => rule))];
+const brokenBy = (history: History, records: Records | null = null) => [
+  ...new Set(checkOrder(history, new SteppedClock(), records).map(({ rule }) => rule)),
+];

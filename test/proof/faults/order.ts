@@ -15,20 +15,20 @@ const REPORTED_MAX = 6;
  * Each voucher, with its reservations, is a register: `checkVoucherRegisters`. Lists and the ends of secrets have
  * separate rules: `checkLists`, `checkSecretEnds`. The states of the following subjects have an order:
  *
- * - a reference, a claim and a purchase: unconfirmed, then confirmed;
+ * - a reference, a claim, a purchase and a reservation: unconfirmed, then confirmed;
  * - a voucher's events: their number, and the number of sealed ones;
  * - the lists of redemptions of the deployment: `completeUntil`;
  * - an offer: something left, then sold out.
  *
- * No answer may show an older state than an answer that came before its request. No two answers may show different
- * contents of one final state. With a primary, a state that no answer has called final may be lost. So such a state
- * restricts only answers of the same primary.
+ * The database at the end counts as the last answer. No answer may show an older state than an answer that came before
+ * its request. No two answers may show different contents of one final state. With a primary, a state that no answer
+ * has called final may be lost. So such a state restricts only answers of the same primary.
  * @param history of one deployment.
  * @param clock of the database.
  * @param records the database's content at the end, if it is known.
  */
 export function checkOrder(history: History, clock: SteppedClock, records: Records | null = null): Violation[] {
-  const bySubject = Map.groupBy(observe(history), ({ subject }) => subject);
+  const bySubject = Map.groupBy(observe(history, records), ({ subject }) => subject);
   const ends = history.losses.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs]);
   const epochOf = (atMs: number) => ends.filter((endMs) => endMs <= atMs).length;
   const older = [...bySubject.values()].flatMap((ofSubject) => findOlder(ofSubject, epochOf));
@@ -36,7 +36,7 @@ export function checkOrder(history: History, clock: SteppedClock, records: Recor
   return [
     ...describe("no answer shows an older state than one shown before it was asked", older),
     ...describe("no two answers show different contents of a final state", different),
-    ...checkVoucherRegisters(history, clock),
+    ...checkVoucherRegisters(history, clock, records),
     ...checkLists(history, records),
     ...checkSecretEnds(history),
   ];
@@ -89,7 +89,7 @@ function describe(rule: string, contradictions: readonly Contradiction[]): Viola
   });
 }
 
-function tell({ rank, content, exchange }: Observation): string {
+function tell({ rank, content, by }: Observation): string {
   const shown = content === undefined ? rank : `${rank} (${content})`;
-  return `${exchange === null ? "a webhook" : "an answer"} showed ${shown}`;
+  return `${by} showed ${shown}`;
 }

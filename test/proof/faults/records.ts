@@ -35,6 +35,19 @@ export interface RecordedReservation {
   endedAtMs: number | null;
 }
 
+/** A row of `vouchers`. */
+export interface RecordedVoucher {
+  id: string;
+  status: "Active" | "Redeemed" | "Voided";
+  isSuspended: boolean;
+}
+
+/** A row of `api_keys` with a daily limit. */
+export interface RecordedCap {
+  keyId: string;
+  maxPerDay: number;
+}
+
 /** A claim or purchase with the time of its event. */
 export interface RecordedAcquisition {
   /** The key from `acquisitionOf`. */
@@ -43,6 +56,9 @@ export interface RecordedAcquisition {
   batchId: string;
   acquiredAtMs: number;
 }
+
+/** When records are read, after every answer and every change. Milliseconds of the monotonic clock. */
+export const AT_END_MS = Number.MAX_VALUE;
 
 /** The content of the database at the end of a run, for comparison with the answers. */
 export type Records = ReturnType<typeof toRecords>;
@@ -53,21 +69,28 @@ export type Records = ReturnType<typeof toRecords>;
  */
 export function toRecords(
   clock: SteppedClock,
-  redemptions: RecordedRedemption[],
-  reservations: RecordedReservation[],
-  acquisitions: RecordedAcquisition[],
-  batches: RecordedBatch[] = [],
-  endedContracts: string[] = [],
+  rows: {
+    vouchers?: RecordedVoucher[];
+    redemptions?: RecordedRedemption[];
+    reservations?: RecordedReservation[];
+    acquisitions?: RecordedAcquisition[];
+    batches?: RecordedBatch[];
+    endedContracts?: string[];
+    caps?: RecordedCap[];
+  },
 ) {
+  const { vouchers = [], redemptions = [], reservations = [], acquisitions = [], batches = [], caps = [] } = rows;
   return {
     clock,
+    vouchers: new Map(vouchers.map((row) => [row.id, row])),
     redemptionsByRef: new Map(redemptions.map((row) => [`${row.organizationId} ${row.externalRef}`, row])),
     redemptionsByVoucher: new Map(redemptions.map((row) => [row.voucherId, row])),
     reservationsByTicket: new Map(reservations.map((row) => [row.ticket, row])),
     reservationsByVoucher: Map.groupBy(reservations, (row) => row.voucherId),
     acquisitions: new Map(acquisitions.map((row) => [row.acquisition, row])),
     batches: new Map(batches.map((row) => [row.id, row])),
-    endedContracts: new Set(endedContracts),
+    endedContracts: new Set(rows.endedContracts),
+    caps: new Map(caps.map(({ keyId, maxPerDay }) => [keyId, maxPerDay])),
   };
 }
 
@@ -77,6 +100,9 @@ export function toRecords(
  */
 export async function readRecords(db: pg.Pool, clock: SteppedClock, history: History | null = null): Promise<Records> {
   const msOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
+  const vouchers = await db.query<RecordedVoucher>(
+    `SELECT id, status, suspension IS NOT NULL AS "isSuspended" FROM vouchers`,
+  );
   const redemptions = await db.query<RecordedRedemption>(
     `SELECT voucher_id AS "voucherId", organization_id AS "organizationId", key_id AS "keyId", ticket,
             redeem_code AS "redeemCode", external_ref AS "externalRef", ${msOf("redeemed_at")} AS "redeemedAtMs"
@@ -101,34 +127,23 @@ export async function readRecords(db: pg.Pool, clock: SteppedClock, history: His
        FROM vouchers GROUP BY batch_id`,
   );
   const ended = await db.query<{ id: string }>("SELECT id FROM referrer_contracts WHERE status = 'Ended'");
+  const caps = await db.query<RecordedCap>(
+    `SELECT id AS "keyId", max_per_day AS "maxPerDay" FROM api_keys WHERE max_per_day IS NOT NULL`,
+  );
   const plainOf = new Map(history?.of("erase").map(({ ask }) => [ask.form, ask.externalRef]));
   for (const row of redemptions.rows) {
     const plain = plainOf.get(row.externalRef);
     if (plain !== undefined) Object.assign(row, { externalRef: plain, wasErased: true });
   }
-  const endedContracts = ended.rows.map(({ id }) => id);
-  return toRecords(clock, redemptions.rows, reservations.rows, acquisitions.rows, batches.rows, endedContracts);
-}
-
-/**
- * The latest host time at which a reservation may have been live: its `expiresAt`, or the first answer that confirmed
- * its end. `ended_at` would be too early, because the service reads it before the commit, which may take as long as a
- * freeze of the server. The result is exact only if it is before `atMs`.
- */
-export function seenUntil(
-  reservation: RecordedReservation,
-  { clock }: Records,
-  history: History,
-  atMs: number,
-): number {
-  const end = clock.last(endOf(reservation));
-  if (end >= atMs) return end;
-  const { releasedAtMs, finalAtMs } = history.endings;
-  return Math.min(
-    clock.last(reservation.expiresAtMs),
-    releasedAtMs.get(reservation.ticket) ?? Number.POSITIVE_INFINITY,
-    finalAtMs.get(reservation.voucherId) ?? Number.POSITIVE_INFINITY,
-  );
+  return toRecords(clock, {
+    vouchers: vouchers.rows,
+    redemptions: redemptions.rows,
+    reservations: reservations.rows,
+    acquisitions: acquisitions.rows,
+    batches: batches.rows,
+    endedContracts: ended.rows.map(({ id }) => id),
+    caps: caps.rows,
+  });
 }
 
 /** When a reservation ended, even if its row does not say so yet. */

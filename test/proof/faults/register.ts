@@ -10,17 +10,20 @@ export interface Register {
   redemption: Redemption | null;
   /** Whether it is suspended. */
   suspended: boolean;
-  /** The end that the last extension gave it, in milliseconds of the database's clock. Null without an extension. */
+  /** The end of validity by the last extension, in milliseconds of the database's clock. Null without an extension. */
   end: number | null;
-  /** The number of {@link counted} changes. A repeat changes only this number, and must change the state. */
+  /**
+   * The number of {@link counted} changes. The search needs every such change to change the state, and a repeat changes
+   * only this number.
+   */
   turns: number;
   /** The last reservation until a call ends it. Its end may have passed. */
   hold: Hold | null;
   /** Tickets of reservations that calls have ended, or that were lost. */
   over: string[];
   /**
-   * Reservations, by name, and the validity that the clock has ended. While the clock steps back and forth over an end,
-   * the state is unclear, and answers may show either.
+   * The reservations and the validity that the clock has ended, by name. While the clock steps back and forth over an
+   * end, this is unclear, and answers may show either state.
    */
   clock: Record<string, "unclear" | "over">;
   /** The states before each change that a lost primary may undo. */
@@ -36,7 +39,7 @@ interface Redemption {
   externalRef: string;
   /** The redemption in an answer. */
   at: string | null;
-  /** Whether no standby had it when the primary was lost. Then no answer may show it. */
+  /** Whether the redemption was lost with a primary, because no standby had it. Then no answer may show it. */
   isLost: boolean;
 }
 
@@ -65,7 +68,7 @@ export const ACTIVE: Register = {
   losses: 0,
 };
 
-/** The name of a voucher's validity among the things that the clock ends. Each extension gives it another one. */
+/** The name of a voucher's validity in `clock`. Each extension gives the validity another name. */
 export const validityUntil = (end: number | null): string => (end === null ? "validity" : `validity until ${end}`);
 /** The name of a reservation whose ticket no answer contains yet. */
 export const nameOfCall = (call: number): string => `reserved by #${call}`;
@@ -73,9 +76,9 @@ const nameOfHold = ({ ticket, call }: Hold): string => ticket ?? nameOfCall(call
 
 const endOfHold = ({ hold, clock }: Register) => (hold === null ? "over" : clock[nameOfHold(hold)]);
 
-/** Whether the voucher may have no reservation, by the clock. */
+/** Whether the clock allows that the voucher has no reservation. */
 const isFree = (was: Register): boolean => endOfHold(was) !== undefined;
-/** Whether the voucher may have a reservation, by the clock. */
+/** Whether the clock allows that the voucher still has its reservation. */
 const isLive = (was: Register): boolean => endOfHold(was) !== "over";
 const endOfValidity = ({ end, clock }: Register) => clock[validityUntil(end)];
 
@@ -202,7 +205,7 @@ export function relationsOf(was: Register, end: number, firstEnd: number | undef
   ];
 }
 
-/** A change that certainly takes effect, and that may find its result there already. */
+/** A change that certainly takes effect, even if it finds its result there already. */
 export function counted(apply: Apply): Apply {
   return (was) => apply(was).map((after) => ({ ...after, turns: was.turns + 1 }));
 }
@@ -243,7 +246,7 @@ function endHold(was: Register): Register {
 }
 
 /**
- * The ends by the clock, without the name that the reservation had before its ticket, which is needed only until then.
+ * The ends by the clock, without the reservation's name from before its ticket was known, which is not needed any more.
  */
 function clockWithout({ hold, clock }: Register): Register["clock"] {
   const { [nameOfCall(hold?.call ?? 0)]: _, ...others } = clock;
@@ -261,9 +264,10 @@ export function passes(name: string, how: "unclear" | "over"): Apply {
 }
 
 /**
- * The effect of an answer that waits for the standbys: they then have all earlier changes as well. If a state has no
- * `earlier`, the answer may not change it now but change a later state that has one. Placing the answer at once is
- * still correct, because keeping more of `earlier` never allows fewer outcomes.
+ * The effect of an answer that waits for the standbys: they then have all earlier changes too, so none of these can be
+ * lost. In a state without `earlier`, such an answer changes nothing, so the search places it at once, although it
+ * would change a later state that has some. That is still correct, because more of `earlier` never allows fewer
+ * outcomes.
  */
 export function confirmed(apply: Apply): Apply {
   return (was) => apply(was).map((after) => (after.earlier.length === 0 ? after : { ...after, earlier: [] }));
@@ -278,14 +282,14 @@ export function unconfirmed(apply: Apply): Apply {
   };
 }
 
-/** Each state once and sorted, so that equal registers are recognized: the order of the changes does not matter. */
+/** Keeps each state once and in sorted order, so that registers that differ only in the order of changes are equal. */
 function withKept(earlier: readonly Kept[], kept: Kept): Kept[] {
   return [...new Set([...earlier, kept].map((one) => JSON.stringify(one)))].toSorted().map((text) => JSON.parse(text));
 }
 
 /**
- * The loss of a primary, perhaps with the last changes that no standby has. It always changes the state, because its
- * position in the order matters.
+ * The loss of a primary, perhaps with the last changes that no standby has. It changes every state, so that the search
+ * tries each position for it.
  */
 export const losePrimary: Apply = (was) => {
   const survives = { ...was, earlier: [], losses: was.losses + 1 };

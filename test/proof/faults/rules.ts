@@ -1,6 +1,6 @@
 import { firstReadByMs, isEnded, type Redeem, saysNotCarriedOut, saysNotRedeemed } from "./attempts.ts";
-import { type AskFor, acquisitionOf, type Exchange, type History, refOf, type Violation } from "./history.ts";
-import { endOf, type RecordedRedemption, type Records, seenUntil } from "./records.ts";
+import { acquisitionOf, type Exchange, type History, refOf, type Violation } from "./history.ts";
+import { endOf, type RecordedRedemption, type Records } from "./records.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
 // The rules that compare the answers of a run with each other and with the database at its end.
@@ -54,14 +54,8 @@ export function checkRedeems(
   const redeems = history.of("redeem");
   const unread = new Set(redeems.filter((redeem) => wasUnread(redeem, freezes.get(redeem.api))));
   const byRef = Map.groupBy(redeems, (redeem) => refOf(redeem.ask));
-  const reserved = history.of("reserve").filter(isConfirmed);
-  const ticketOfToken = new Map(reserved.map(({ body }): [string, string] => [body.token, body.ticket]));
   return [
     ...[...byRef].flatMap(([ref, ofRef]) => checkRef(ref, ofRef, records)),
-    ...redeems.flatMap((redeem): Violation[] => {
-      const broken = findUntrueRefusal(redeem, history, records, ticketOfToken);
-      return broken === null ? [] : [{ rule: broken[0], detail: broken[1], exchanges: [redeem] }];
-    }),
     ...[...records.redemptionsByRef].flatMap(([ref, redemption]) =>
       checkRedemptionWasRequested(ref, redemption, byRef.get(ref) ?? [], records, { redeemWaitMs, unread }),
     ),
@@ -70,16 +64,7 @@ export function checkRedeems(
 
 function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Violation[] {
   const { violations, report } = openReport();
-  const confirmed = redeems.filter(isConfirmed);
   const redemption = records.redemptionsByRef.get(ref);
-  const first = confirmed.filter((redeem) => redeem.body?.alreadyConfirmed === false);
-  if (first.length > 1) report("a reference is new once", `${ref}: several answers call it new`, first);
-  for (const redeem of confirmed) {
-    if (redemption === undefined || !agrees(redeem, redemption))
-      report("a 200 stays true", `${ref}: the database contains ${JSON.stringify(redemption ?? null)}`, [redeem]);
-    else if (isAfter(redemption.redeemedAtMs, redeem, records))
-      report("a redemption is confirmed after it is decided", `${ref}: the answer is older`, [redeem]);
-  }
   const denied = redeems.filter((redeem) => redemption !== undefined && denies(redeem, redemption, records.clock));
   if (denied.length > 0) {
     const at = new Date(redemption?.redeemedAtMs ?? 0).toISOString();
@@ -95,67 +80,6 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
 function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedClock): boolean {
   if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
   return clock.last(redemption.redeemedAtMs) <= redeem.sentAtMs - ROUNDING_MS;
-}
-
-function agrees({ body }: Redeem, redemption: RecordedRedemption): boolean {
-  return (
-    body?.redeemed === true &&
-    body.voucherInstanceId === redemption.voucherId &&
-    body.redeemCode === redemption.redeemCode &&
-    Date.parse(body.redeemedAt) === redemption.redeemedAtMs
-  );
-}
-
-/**
- * A refusal is true if its reason held at some moment between the request and its answer. Returns the broken rule and
- * the reason.
- */
-function findUntrueRefusal(
-  redeem: Redeem,
-  history: History,
-  records: Records,
-  ticketOfToken: ReadonlyMap<string, string>,
-): [rule: string, detail: string] | null {
-  const { ask, code } = redeem;
-  const { reservationsByTicket } = records;
-  switch (code) {
-    case "voucher_used": {
-      const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
-      if (redemption === undefined || isAfter(redemption.redeemedAtMs, redeem, records))
-        return ["used means redeemed", "the voucher was not redeemed by then"];
-      const isOwn = `${redemption.organizationId} ${redemption.externalRef}` === refOf(ask);
-      return isOwn ? ["used means redeemed by another reference", "the same reference redeemed it"] : null;
-    }
-    case "voucher_reserved":
-      if (wasReservedByOther(redeem, history, records)) return null;
-      return ["reserved means reserved by another key", "no other key had reserved it"];
-    case "reservation_ended": {
-      const reservation = "ticket" in ask.by ? reservationsByTicket.get(ask.by.ticket) : undefined;
-      if (reservation === undefined) return ["only a reservation ends", "the ticket is missing or unknown"];
-      const isLive = isAfter(endOf(reservation), redeem, records);
-      return isLive ? ["an ended reservation has ended", "the reservation was live"] : null;
-    }
-    case "token_mismatch": {
-      if (ask.token === null) return ["only a token mismatches", "no token was sent"];
-      const reservation = reservationsByTicket.get(ticketOfToken.get(ask.token) ?? "");
-      if (reservation === undefined) return ["a token belongs to a reservation", "its reservation does not exist"];
-      const isLive = isAfter(endOf(reservation), redeem, records);
-      return isLive ? ["a valid token matches", "its reservation was live all the time"] : null;
-    }
-    default:
-      return null;
-  }
-}
-
-/** Whether another key had reserved the voucher at some moment between a call and its answer. */
-function wasReservedByOther(call: Exchange<AskFor<"redeem" | "reserve">>, history: History, records: Records): boolean {
-  const { ask, sentAtMs, endedAtMs } = call;
-  return (records.reservationsByVoucher.get(ask.voucher.id) ?? []).some(
-    (reservation) =>
-      reservation.keyId !== ask.key.id &&
-      records.clock.first(reservation.startedAtMs) <= endedAtMs + ROUNDING_MS &&
-      seenUntil(reservation, records, history, sentAtMs) >= sentAtMs - ROUNDING_MS,
-  );
 }
 
 /**
@@ -215,59 +139,16 @@ function mayHaveRedeemed(
   return redeemedAtMs <= clock.latestShown(sentAtMs, firstReadByMs(redeem)) + redeemWaitMs + ROUNDING_MS;
 }
 
-/** The rules for reserves and releases. */
-export function checkReservations(history: History, records: Records): Violation[] {
+/** Only a call releases a reservation. */
+export function checkReleases(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
-  const reserves = history.of("reserve");
-  for (const reserve of reserves) {
-    const { ask, code, body, sentAtMs } = reserve;
-    if (reserve.status === 200) {
-      const reservation = records.reservationsByTicket.get(body.ticket);
-      if (
-        reservation?.voucherId !== ask.voucher.id ||
-        body.voucher !== ask.voucher.id ||
-        reservation.keyId !== ask.key.id
-      )
-        report("a ticket names a reservation", "there is none, or it has another voucher or key", [reserve]);
-      else if (Date.parse(body.expiresAt) !== reservation.expiresAtMs)
-        report("a reservation ends at its expiresAt", `it ends at ${new Date(reservation.expiresAtMs).toISOString()}`, [
-          reserve,
-        ]);
-      else if (
-        isAfter(reservation.startedAtMs, reserve, records) ||
-        seenUntil(reservation, records, history, sentAtMs) < sentAtMs - ROUNDING_MS
-      )
-        report("a returned ticket is live", "the reservation was not live", [reserve]);
-    }
-    const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
-    if (code === "voucher_used" && (redemption === undefined || isAfter(redemption.redeemedAtMs, reserve, records)))
-      report("used means redeemed", "the voucher was not redeemed by then", [reserve]);
-    if (code === "voucher_reserved" && !wasReservedByOther(reserve, history, records))
-      report("reserved means reserved by another key", "no other key had reserved it", [reserve]);
-  }
-  for (const [ticket, answers] of Map.groupBy(reserves.filter(isConfirmed), ({ body }) => String(body.ticket))) {
-    if (new Set(answers.map(({ body }) => body.token)).size > 1)
-      report("a ticket has one token", `${ticket} came with several`, answers);
-  }
-  const releases = Map.groupBy(history.of("release"), (release) => release.ask.ticket);
-  for (const [ticket, answers] of releases) {
-    const reservation = records.reservationsByTicket.get(ticket);
-    const confirmed = answers.filter(isConfirmed);
-    const released = confirmed.filter(({ body }) => body.released === true);
-    if (released.length > 1) report("a reservation is released once", `${ticket} was released twice`, released);
-    if (released.length > 0 && reservation?.state !== "Released")
-      report("a release stays true", `${ticket} is ${reservation?.state}`, released);
-    for (const answer of confirmed) {
-      if (answer.body.released === false && reservation && isAfter(endOf(reservation), answer, records))
-        report("nothing to release means no reservation", `${ticket} was live`, [answer]);
-    }
-  }
+  const released = new Set(history.of("release").map(({ ask }) => ask.ticket));
   const voided = new Set([
     ...history.of("void").map(({ ask }) => ask.voucher.id),
     ...history.of("voidBatch").flatMap(({ ask }) => ask.batch.vouchers.map(({ id }) => id)),
   ]);
   for (const { state, ticket, voucherId } of records.reservationsByTicket.values()) {
-    if (state === "Released" && !releases.has(ticket) && !voided.has(voucherId))
+    if (state === "Released" && !released.has(ticket) && !voided.has(voucherId))
       report("a release has a call", `no call released ${ticket}`, []);
   }
   return violations;
@@ -283,13 +164,6 @@ export function checkAcquisitions(history: History, records: Records): Violation
   for (const [acquisition, answers] of byAcquisition) {
     const recorded = records.acquisitions.get(acquisition);
     const confirmed = answers.filter(isConfirmed);
-    const untrue = confirmed.filter(
-      ({ ask, body }) => body.voucherId !== recorded?.voucherId || recorded?.batchId !== ask.offer.batchId,
-    );
-    if (untrue.length > 0) {
-      const detail = `${acquisition}: the database contains ${JSON.stringify(recorded)}`;
-      report("an acquired voucher stays the user's", detail, untrue);
-    }
     const first = confirmed.filter((call) => call.body.alreadyConfirmed === false);
     if (first.length > 1) report("an acquisition is new once", `${acquisition}: several answers call it new`, first);
     const denied = answers.filter(

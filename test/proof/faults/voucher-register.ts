@@ -1,8 +1,9 @@
 import { isCertain, linearize } from "../linearize.ts";
 import { type Outcome, statusOf, type VoucherCall } from "../model/voucher.ts";
 import { isEnded, isOpen, type Redeem, redeemedUnder, saysNotRedeemed } from "./attempts.ts";
-import { clockEnds, readExpiries } from "./clock-ends.ts";
+import { clockEnds, readClocks, readExpiries } from "./clock-ends.ts";
 import { type AskFor, type Exchange, type History, refOf, type SuppliedKey, type Violation } from "./history.ts";
+import { AT_END_MS, type Records } from "./records.ts";
 import {
   ACTIVE,
   type Apply,
@@ -11,6 +12,7 @@ import {
   decides,
   losePrimary,
   nameOfCall,
+  only,
   type Register,
   relationsOf,
   shows,
@@ -35,14 +37,19 @@ const RULE = "each voucher behaves as one register";
  * with an open outcome, may take effect at any later time or never. An attempt to redeem takes no effect after a
  * refusal has ended it. A change is decided before it is visible, so it may become visible after an end that had not
  * come when the change was decided. A lost primary may undo the last changes, except those that an answer has
- * confirmed.
+ * confirmed. The voucher's row at the end is its last answer. If no primary was lost, each redemption and reservation
+ * has its row, and is visible no earlier than the row's time.
  */
-export function checkVoucherRegisters(history: History, clock: SteppedClock): Violation[] {
+export function checkVoucherRegisters(
+  history: History,
+  clock: SteppedClock,
+  records: Records | null = null,
+): Violation[] {
   // A list also shows vouchers that were redeemed before the history began.
   const called = new Set(history.exchanges.flatMap(({ ask }) => ("voucher" in ask ? [ask.voucher.id] : [])));
   const isOlder = ({ voucherId, exchange }: VoucherOperation) =>
     exchange?.ask.operation === "list" && !called.has(voucherId);
-  const operations = new RegisterOf(history, clock).operations().filter((operation) => !isOlder(operation));
+  const operations = new RegisterOf(history, clock, records).operations().filter((operation) => !isOlder(operation));
   const broken = [...Map.groupBy(operations, ({ voucherId }) => voucherId)].flatMap(([voucherId, of]): Violation[] => {
     const verdict = linearize(ACTIVE, of);
     if (verdict.kind === "linearizable") return [];
@@ -63,8 +70,9 @@ type DecidedAsk = Exclude<VoucherAskOf, { operation: "lookUp" | "events" | "publ
 type Times = Pick<VoucherOperation, "fromMs" | "untilMs" | "exchange">;
 
 /**
- * A text that is equal for open attempts with the same effect: the earliest can take effect whenever a later one can.
- * Null for attempts to reserve, which give each reservation another name.
+ * A text that is equal for attempts with an open outcome and the same effect. The search tries only the earliest of
+ * them, because it can take effect whenever a later one can. Null for attempts to reserve, because each gives its
+ * reservation another name.
  */
 function likeOf(ask: VoucherAskOf, isLost: boolean): string | null {
   const { key: _key, voucher: _voucher, ...effect } = ask;
@@ -88,7 +96,6 @@ const isChange = (outcome: Outcome) => outcome.refusal === null && !outcome.isRe
 
 /** Whether an answer tells this outcome of the model. */
 function isAnswer(outcome: Outcome, { ask, status, code, body }: Exchange): boolean {
-  // The voucher may be redeemed, but not by this key today.
   if (status !== 200) return code === "cap_reached" ? isChange(outcome) : outcome.refusal === code;
   switch (ask.operation) {
     case "release":
@@ -98,7 +105,7 @@ function isAnswer(outcome: Outcome, { ask, status, code, body }: Exchange): bool
     case "reserve":
       return outcome.refusal === null && outcome.after.hold?.ticket === body.ticket;
     case "redeem":
-      return outcome.refusal === null && outcome.isRepeat === body.alreadyConfirmed;
+      return outcome.refusal === null && outcome.isRepeat === (body.alreadyConfirmed ?? outcome.isRepeat);
     default:
       return outcome.refusal === null;
   }
@@ -112,10 +119,14 @@ class RegisterOf {
   readonly #ticketOfToken = new Map<string, string>();
   readonly #redeemsOf: Map<string, Redeem[]>;
   readonly #voucherOf: Map<string, string>;
+  readonly #records: Records | null;
+  readonly #toMonotonic: ReturnType<typeof readClocks>;
 
-  constructor(history: History, clock: SteppedClock) {
+  constructor(history: History, clock: SteppedClock, records: Records | null) {
     this.#history = history;
     this.#clock = clock;
+    this.#records = records;
+    this.#toMonotonic = readClocks(history);
     this.#expiries = readExpiries(history);
     this.#redeemsOf = Map.groupBy(history.of("redeem"), ({ ask }) => refOf(ask));
     this.#voucherOf = redeemedUnder(history);
@@ -134,7 +145,44 @@ class RegisterOf {
     const lost = losses.flatMap(({ fromMs, untilMs }) =>
       [...ids].map((voucherId) => ({ fromMs, untilMs, voucherId, exchange: null, apply: losePrimary })),
     );
-    return [...shown, ...told, ...lost, ...clockEnds(this.#history, this.#clock)];
+    const ends = [...ids].flatMap((id) => this.#end(id));
+    return [...shown, ...told, ...lost, ...clockEnds(this.#history, this.#clock), ...ends];
+  }
+
+  /** What the voucher's row says at the end. */
+  #end(voucherId: string): VoucherOperation[] {
+    const row = this.#records?.vouchers.get(voucherId);
+    if (row === undefined) return [];
+    const redemption = this.#records?.redemptionsByVoucher.get(voucherId);
+    const shown = shows(
+      ({ status, isSuspended }) => status === row.status && (status !== "Active" || isSuspended === row.isSuspended),
+    );
+    const at = redemption === undefined ? "" : new Date(redemption.redeemedAtMs).toISOString();
+    const redeemed = redemption && showsRedeemed({ externalRef: redemption.externalRef, at });
+    const apply = confirmed(redeemed === undefined ? shown : (was) => shown(was).flatMap(redeemed));
+    return [{ fromMs: AT_END_MS, untilMs: AT_END_MS, voucherId, exchange: null, apply }];
+  }
+
+  /** The earliest time at which a change may be visible, by the rows of which it wrote one. Infinity without rows. */
+  #visibleFromMs({ invokedMs }: Exchange, rowsMs: readonly number[]): number {
+    const firstMs = Math.min(...rowsMs.map((ms) => this.#clock.first(ms)));
+    return Math.max(invokedMs, this.#toMonotonic(firstMs).fromMs);
+  }
+
+  /** The times of the rows that a call may have written, or null if they are unknown. */
+  #rowsMs({ ask, status, body, sentAtMs }: Exchange): number[] | null {
+    if (this.#records === null) return null;
+    const { redemptionsByRef, reservationsByTicket, reservationsByVoucher } = this.#records;
+    if (ask.operation === "redeem") {
+      const row = redemptionsByRef.get(refOf(ask));
+      return row?.voucherId === ask.voucher.id ? [row.redeemedAtMs] : [];
+    }
+    if (ask.operation !== "reserve") return null;
+    if (status === 200) return [reservationsByTicket.get(body.ticket)?.startedAtMs ?? Number.POSITIVE_INFINITY];
+    // A lost primary may have had other rows.
+    if (this.#history.losses.length > 0) return null;
+    const own = (reservationsByVoucher.get(ask.voucher.id) ?? []).filter(({ keyId }) => keyId === ask.key.id);
+    return own.map(({ startedAtMs }) => startedAtMs).filter((ms) => this.#clock.last(ms) >= sentAtMs - ROUNDING_MS);
   }
 
   #of(exchange: Exchange): VoucherOperation[] {
@@ -157,17 +205,15 @@ class RegisterOf {
       return [{ ...times, voucherId: body.voucherInstanceId, apply: confirmed(shown) }];
     }
     const apply = this.#applyAnswer(exchange, ask);
-    const later = status === 200 ? null : this.#applyLater(exchange, ask);
-    const isLost = ask.operation === "redeem" && this.#isLost(exchange as Redeem);
+    const rowsMs = status === 200 ? this.#rowsMs(exchange) : null;
+    const fromMs = rowsMs === null ? invokedMs : this.#visibleFromMs(exchange, rowsMs);
     return [
-      ...(apply === null ? [] : [{ ...times, voucherId: id, apply }]),
-      ...(later === null
-        ? []
-        : [{ ...times, untilMs: Number.POSITIVE_INFINITY, voucherId: id, apply: later, like: likeOf(ask, isLost) }]),
+      ...(apply === null ? [] : [{ ...times, fromMs, voucherId: id, apply }]),
+      ...(status === 200 ? [] : this.#changesLater(exchange, ask)),
     ];
   }
 
-  /** A void of a batch may void each voucher, or none of them yet. When none remains, each is final. */
+  /** A void of a batch may have voided any of its vouchers. If the answer says that none remains, each is final. */
   #ofVoidedBatch(exchange: Exchange<AskFor<"voidBatch">>): VoucherOperation[] {
     const { ask, status, failure, body, invokedMs: fromMs, returnedMs } = exchange;
     if (failure === "refused") return [];
@@ -208,10 +254,13 @@ class RegisterOf {
         return status === 200 ? confirmed(showsChain(body.types)) : null;
     }
     if (status !== 200 && !REFUSALS.includes(code)) return null;
-    // An act reads a clock that was set ahead at once.
+    // After a step ahead, an act uses the new time at once, so its refusal may be right although processes still
+    // use the old time.
     if (code === "invalid_request" && (ask.operation !== "extend" || this.#clock.hasStepped)) return null;
     const decided = this.#decides(exchange, ask, (outcome) => isAnswer(outcome, exchange));
     if (ask.operation === "redeem") {
+      // The voucher stays as it was: only the key's limit kept it from being redeemed.
+      if (code === "cap_reached") return confirmed((was) => only(was, decided(was).length > 0));
       if (status !== 200) return confirmed(decided);
       const shown = showsRedeemed({ externalRef: ask.externalRef, at: String(body.redeemedAt) });
       return confirmed((was) => decided(was).flatMap(shown));
@@ -220,38 +269,44 @@ class RegisterOf {
     return confirmed(["suspend", "resume", "extend"].includes(ask.operation) ? counted(decided) : decided);
   }
 
-  /** The possible effect of a call without a 200, or null if it has none. */
-  #applyLater(exchange: Exchange, ask: VoucherAskOf): Apply | null {
-    if (ask.operation === "redeem") return this.#applyAttempt(exchange as Redeem);
+  /** The possible effects of a call without a 200. */
+  #changesLater(exchange: Exchange, ask: VoucherAskOf): VoucherOperation[] {
+    if (ask.operation === "lookUp" || ask.operation === "events" || ask.operation === "publicEvents") return [];
+    const isRedeem = ask.operation === "redeem";
+    const isOver = isRedeem && this.#isOver(exchange as Redeem);
     // An earlier attempt of the same call may have changed busy vouchers.
-    if (!isOpen(exchange) && exchange.code !== "voucher_busy") return null;
-    if (ask.operation === "lookUp" || ask.operation === "events" || ask.operation === "publicEvents") return null;
-    return this.#unconfirmed(this.#decides(exchange, ask, isChange));
+    if (!isRedeem && !isOpen(exchange) && exchange.code !== "voucher_busy") return [];
+    const rowsMs = this.#rowsMs(exchange);
+    const { invokedMs } = exchange;
+    const fromMs = rowsMs === null ? invokedMs : this.#visibleFromMs(exchange, rowsMs);
+    const change = (isLost: boolean, atMs: number): VoucherOperation => {
+      const apply = this.#unconfirmed(this.#decides(exchange, ask, isChange, isLost));
+      const times: Times = { fromMs: atMs, untilMs: Number.POSITIVE_INFINITY, exchange };
+      return { ...times, voucherId: ask.voucher.id, apply, like: likeOf(ask, isLost) };
+    };
+    const mayBeLost = isRedeem && this.#history.losses.some(({ untilMs }) => untilMs >= invokedMs);
+    return [
+      ...(isOver || fromMs === Number.POSITIVE_INFINITY ? [] : [change(false, fromMs)]),
+      // If rows are known, this is also a redemption other than the row's.
+      ...(mayBeLost && (isOver || rowsMs !== null) ? [change(true, invokedMs)] : []),
+    ];
   }
 
   /**
-   * An open attempt may still redeem, unless it was ended or its reference has redeemed another voucher. Any other
-   * attempt's redemption may have been visible until a primary was lost with it.
+   * Whether an attempt without a 200 can have redeemed only on a primary that was lost: it was ended, or its reference
+   * has redeemed another voucher.
    */
-  #applyAttempt(redeem: Redeem): Apply | null {
-    const { ask, invokedMs } = redeem;
-    const isLost = this.#isLost(redeem);
-    if (isLost && !this.#history.losses.some(({ untilMs }) => untilMs >= invokedMs)) return null;
-    return this.#unconfirmed(this.#decides(redeem, ask, isChange, isLost));
-  }
-
-  /** Whether an attempt without a 200 can have redeemed only on a primary that was lost. */
-  #isLost(redeem: Redeem): boolean {
+  #isOver(redeem: Redeem): boolean {
     const ref = refOf(redeem.ask);
-    const isOver = !isOpen(redeem) || isEnded(redeem, this.#redeemsOf.get(ref) ?? []);
-    return isOver || (this.#voucherOf.get(ref) ?? redeem.ask.voucher.id) !== redeem.ask.voucher.id;
+    if (!isOpen(redeem) || isEnded(redeem, this.#redeemsOf.get(ref) ?? [])) return true;
+    return (this.#voucherOf.get(ref) ?? redeem.ask.voucher.id) !== redeem.ask.voucher.id;
   }
 
   #unconfirmed(apply: Apply): Apply {
     return this.#history.losses.length === 0 ? apply : unconfirmed(apply);
   }
 
-  /** What the model decides about a call, if its outcome is right. Only a lost primary may have had a lost redemption. */
+  /** What the model decides about a call, if the outcome is right. `isLost` is for a redemption of a lost primary. */
   #decides(exchange: Exchange, ask: DecidedAsk, isRight: (outcome: Outcome) => boolean, isLost = false): Apply {
     const { status, body, number: call } = exchange;
     const at = status === 200 && ask.operation === "redeem" ? String(body.redeemedAt) : null;

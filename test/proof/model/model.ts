@@ -15,8 +15,8 @@ export type VoucherName = "A" | "B" | "C" | "D";
 export type ReservationName = `${VoucherName}${number}`;
 
 /**
- * Three keys of one organization with both scopes, of which one redeems at most `maxPerDay`, one that may only read,
- * and one key of another organization.
+ * Four keys of one organization and one of another. Three of the four may read and redeem, one of them at most
+ * `maxPerDay` vouchers. The fourth may only read.
  */
 export const KEYS: Record<KeyName, { organization: OrganizationName; mayRedeem: boolean; maxPerDay?: number }> = {
   SHOP: { organization: "OURS", mayRedeem: true },
@@ -61,13 +61,13 @@ interface Voucher {
   /** The voucher's reservations, in order of their start. */
   reservations: Reservation[];
   redemption: Redemption | null;
-  /** Its events, in order of sequence. It does not contain reservations. */
+  /** The voucher's events, in order of sequence. Reservations are no events. */
   chain: ChainEvent[];
 }
 
 interface ChainEvent {
   type: keyof typeof CODES;
-  /** The expected fields of the payload's `data`. */
+  /** The fields that `data` in the payload must have. */
   data: object;
 }
 
@@ -88,7 +88,7 @@ export interface Model {
   vouchers: Record<VoucherName, Voucher>;
   /** The redemptions, by organization and reference. */
   redemptions: Map<string, Redemption>;
-  /** The number of refusals under a reference, by organization and reference. */
+  /** The number of refused redeems, by organization and reference. */
   refusals: Map<string, number>;
   /** A call whose job hangs in a frozen worker. */
   hanging: { key: KeyName; call: RedeemCall; refusals: number } | null;
@@ -101,7 +101,7 @@ export type Named =
   /** An unknown code or ticket. */
   | { by: "nothing" };
 
-/** An expected answer and its outcome for the tally. */
+/** An expected answer, and the outcome by which the test counts it. */
 export interface Expected {
   outcome: string;
   status: number;
@@ -215,7 +215,10 @@ export function hang(model: Model, key: KeyName, call: RedeemCall): void {
   model.hanging = { key, call, refusals: refusalsOf(model, key, call) };
 }
 
-/** The worker continues. A later answer about the reference has ended the call. Returns the outcome. */
+/**
+ * The worker continues. If a later answer about the reference has ended the call, it redeems nothing. Returns the
+ * outcome.
+ */
 export function resume(model: Model): string {
   if (model.hanging === null) throw new Error("no call hangs");
   const { key, call, refusals } = model.hanging;
@@ -316,7 +319,7 @@ export function extendVoucher(model: Model, name: VoucherName, end: number, reas
 export const endName = ({ name, extensions }: Pick<Voucher, "name" | "extensions">) =>
   `VALID_UNTIL_${name}_${extensions}`;
 
-/** Records expiries. In answers, only chains change. */
+/** Records expiries. This changes chains, but no other answer. */
 export function sweep(model: Model): void {
   for (const voucher of Object.values(model.vouchers)) {
     const isRecorded = voucher.chain.findLast(({ type }) => type === "expired" || type === "extended");

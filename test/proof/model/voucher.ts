@@ -1,6 +1,6 @@
 // What is right for one voucher: the outcome of each call in each state. A minimal second implementation of the
-// service's rules, which shares no code with it. `model.ts` compares sequential calls with it, and `voucher-register.ts`
-// overlapping ones.
+// service's rules, which shares no code with it. `model.ts` compares sequential calls with it, and
+// `../faults/voucher-register.ts` overlapping ones.
 
 /** A voucher at one moment. */
 export interface Voucher {

@@ -1,0 +1,35 @@
+import { checkAnswers } from "./answer-rules.ts";
+import { checkCaps } from "./caps.ts";
+import type { History, Violation } from "./history.ts";
+import { checkErasures, checkIssuers } from "./issuer-rules.ts";
+import { checkOrder } from "./order.ts";
+import type { Records } from "./records.ts";
+import { checkAcquisitions, checkRedeems, checkReleases, type Freeze } from "./rules.ts";
+
+/**
+ * Judges all calls of a deployment by the rules of right answers, with the database at the end. `checkOrder` alone
+ * judges a part of the calls. The rules of right rows are in `test/support/invariants.ts`.
+ *
+ * - `order.ts`: an order in real time explains all answers and the rows at the end. `model/voucher.ts` decides what is
+ *   right for a voucher at each moment.
+ * - `rules.ts`: each row has a call that can have written it, at the time that the row names.
+ * - `answer-rules.ts`, `issuer-rules.ts`, `caps.ts`: single answers, batches and contracts, daily limits.
+ *
+ * @param freezes of the API processes, by process name.
+ */
+export function judge(
+  history: History,
+  records: Records,
+  { redeemWaitMs, freezes }: { redeemWaitMs: number; freezes?: ReadonlyMap<string, readonly Freeze[]> },
+): Violation[] {
+  return [
+    ...checkOrder(history, records.clock, records),
+    ...checkRedeems(history, records, redeemWaitMs, freezes),
+    ...checkAcquisitions(history, records),
+    ...checkReleases(history, records),
+    ...checkIssuers(history, records),
+    ...checkErasures(history, records),
+    ...checkCaps(history, records),
+    ...checkAnswers(history, records),
+  ];
+}
