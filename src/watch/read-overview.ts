@@ -140,9 +140,8 @@ function inDatabase<Read>({ log }: OverviewDeps, read: () => Promise<Read>): Pro
 }
 
 /**
- * Merges counts of Postgres and Redis by period. If the sweeper lags, redemptions and claims are known only up to the
- * time until which they are complete. The period with this time counts as known, and so does the next one if it has
- * just begun.
+ * Merges counts of Postgres and Redis by period. Redemptions and claims are complete up to `completeUntil`. A period in
+ * which none were counted shows 0 up to the period after the one that contains this time. Later periods show null.
  */
 function merge(
   times: readonly Date[],

@@ -162,7 +162,7 @@ describe("npm start on a machine without servers", () => {
     expect(JSON.parse(init.stdout)).toMatchObject({ origin: `localhost:${port}/log`, begun: false });
   });
 
-  it("voucherctl beside npm start takes WEBHOOK_SECRET from a file if one is given", async () => {
+  it("voucherctl uses WEBHOOK_SECRET_FILE, if set, when it joins a running npm start", async () => {
     const file = join(directory, "webhook-secret");
     writeFileSync(file, "webhook-secret-of-an-operator-0123456789\n");
     const org = JSON.parse((await runThere([VOUCHERCTL, "org", "create", "--name", "Files", "--json"])).stdout).id;

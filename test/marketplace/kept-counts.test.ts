@@ -19,7 +19,7 @@ function openCounts() {
 const batchesOf = (visitor: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${visitor}'s batch ${index}`);
 
-it("one visitor's many counts do not delay another visitor's", async () => {
+it("counting thousands of listed batches for one visitor does not delay a count for another visitor", async () => {
   const { counts, pool, statements } = openCounts();
   const { promise, resolve: go } = Promise.withResolvers<void>();
   pool.held = promise;

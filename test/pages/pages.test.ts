@@ -262,7 +262,7 @@ it("an unknown voucher or type gets a 404, as a page or in JSON", async () => {
   }
 });
 
-it("the page of a chain without Postgres reports the failure and when to try again", async () => {
+it("without Postgres, the page of a voucher's chain reports the failure and when to try again", async () => {
   const port = await findSteadyPort();
   const DATABASE_URL = `postgres://unknown:a-secret@127.0.0.1:${port}/nowhere`;
   const alone = await startApiUnready(servers, { DATABASE_URL });

@@ -271,7 +271,7 @@ it("a process uses a mark only after it has shared the mark, even while another 
   expect(shared.memory?.newest?.id).toBe("c");
 });
 
-it("an accepted loss ends a refusal only if it was accepted after the remembered mark", async () => {
+it("a process admits a server without the remembered mark only if the loss was accepted after that mark", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a", "b"]);
   server.acceptedLosses = ["old"];

@@ -152,7 +152,7 @@ async function startDeployment() {
   return { vkey, env, api, partner, voucherId: String(voucher?.id), receipt: receipt.body, close };
 }
 
-it("log audit detects by an anchor or a witness that a database was set back with its checkpoint", async () => {
+it("log audit detects, by an anchor or a witness, a restore that set back database and checkpoint", async () => {
   const own = await openTestServers();
   const command = openVoucherctl(own);
   const log = makeTlogFiles();

@@ -21,7 +21,7 @@ export interface TileId {
 interface Subtree {
   /** Base-2 logarithm of the number of its leaves. */
   height: number;
-  /** Its number among the subtrees of this height. */
+  /** The subtree's position among the subtrees of this height. The first is 0. */
   index: number;
 }
 

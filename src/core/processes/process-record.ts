@@ -64,7 +64,7 @@ export class ProcessRecord implements Closable {
     void this.record();
   }
 
-  /** Records the process, once a running record is complete. Never rejects. */
+  /** Records the process. If the record is being written, waits for the end of that write first. Never rejects. */
   async record(): Promise<void> {
     await this.#recording;
     if (this.#hasEnded) return;

@@ -123,7 +123,7 @@ async function endInOneTransaction(
   });
 }
 
-/** Deletes the ends of references that no attempt needs any more. */
+/** Deletes the records of ended references that no attempt needs any more. Returns their number. */
 export async function removeEnds({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;
   for (;;) {

@@ -119,7 +119,7 @@ function writeLine({ voucherId, redeemedAt, priceUsd, recordHash }: StatementRow
 
 type Head = Pick<Statement, "organizationId" | "month" | "final" | "completeUntil">;
 
-/** Adds up the sums of products and keys, without a hash. */
+/** Makes a statement from the sums of products and keys. Its `rowsHash` is null. */
 function addUp(sums: readonly RedemptionSum[], head: Head): Statement {
   const total = (of: readonly RedemptionSum[]) => ({
     redemptions: of.reduce((all, { redemptions }) => all + redemptions, 0),

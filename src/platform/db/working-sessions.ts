@@ -15,6 +15,7 @@ const findSessionsBefore = sql.requiredValue("find_older_sessions", { sessions: 
 export const nameOfProcess = (role: string) => `${role} (schema ${SCHEMA})`;
 
 /**
- * Describes for people the sessions of processes that know an older schema than the given one. Null if there are none.
+ * Lists, as text for operators, the sessions of API and worker processes that know an older schema than `schema`. Null
+ * if there are none.
  */
 export const findOlderSessions = (db: Queryable, schema: number = SCHEMA) => findSessionsBefore(db, schema);

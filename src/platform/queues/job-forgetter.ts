@@ -44,8 +44,8 @@ export class JobForgetter implements Closable {
   #dropped = 0;
 
   /**
-   * @param shown the fields of jobs that operators see. Ended jobs keep these fields, whether or not a worker could
-   * read them.
+   * @param shown the fields of a job's data that operators see. An ended job keeps them, even if the worker refused the
+   * data as invalid.
    * @param redis a connection that waits for Redis. The caller closes it afterwards.
    */
   constructor(shown: readonly string[], redis: RedisClient, log: Logger) {

@@ -112,8 +112,8 @@ function readCluster(url: URL, nodes: string) {
 }
 
 /**
- * Reads slots such as `0-5460` and `77`. Ignores entries in brackets, which are slots in migration, because their owner
- * lists these without brackets too.
+ * Reads slots such as `0-5460` and `77`. Ignores entries in brackets, which are slots in migration: the line of the
+ * owner also lists such a slot without brackets.
  */
 function readSlots(ranges: readonly string[]): [from: number, to: number][] {
   return ranges

@@ -43,8 +43,8 @@ WITH placed AS (
 SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
 
 -- name: select_batches_set_aside(limit)
--- The ids of waiting batches that never get a position, because their ids are too large for the slot of an event. The
--- sequence did not assign these ids, so these batches contain no event's leaf, and no chain needs them.
+-- The ids of waiting batches that never get a position. A log_slot in voucher_events cannot contain such an id, so no
+-- event's leaf is in such a batch, and no chain needs it. The sequence of ids did not assign these ids.
 SELECT b.id::text AS id FROM log_batches AS b WHERE b.first_index IS NULL AND b.id > 2199023255551
  UNION ALL
 SELECT b.id::text FROM log_batches AS b WHERE b.first_index IS NULL AND b.id < 1 LIMIT $1::int;

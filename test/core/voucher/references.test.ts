@@ -57,7 +57,7 @@ it.each([
   expect(redeemRequest.safeParse({ code: "c", externalRef }).success).toBe(true);
 });
 
-it("a job keeps its reference as the API wrote it, so that APIs of all releases end the same text", () => {
+it("the schema of redeem jobs leaves a reference unchanged, so that APIs of all releases end the same text", () => {
   expect(redeemJob.shape.externalRef.parse(" cafe\u0301 .")).toBe(" cafe\u0301 .");
 });
 

@@ -455,7 +455,7 @@ const REJECTED: Record<string, Make[]> = {
   log_batches_first_index_check: [logBatch({ leaves: 1, first_index: -1 })],
 };
 
-it.each(Object.entries(REJECTED))("Postgres rejects rows by %s", async (constraintOrMessage, makes) => {
+it.each(Object.entries(REJECTED))("Postgres rejects invalid rows and names %s", async (constraintOrMessage, makes) => {
   const code = expect.stringMatching(/^23|^428C9$/);
   for (const make of makes) await rejected(code, constraintOrMessage, ...(await make(await newVoucher())));
 });

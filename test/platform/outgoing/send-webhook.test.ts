@@ -243,7 +243,7 @@ it.each(
   await until(() => receiver.connections() === 0);
 });
 
-it("a request on a reused connection that breaks late is not sent again", async () => {
+it("a request is not sent again if its reused connection breaks a second after the request", async () => {
   let requests = 0;
   const url = await serveRaw((socket) => {
     socket.on("data", () => {

@@ -107,7 +107,7 @@ it("a closing forgetter removes the remaining data after its running call, withi
   expect(warned).toEqual(["jobs keep their data, because the process ends"]);
 });
 
-it("at most 50 000 ended jobs of a shard wait for Redis, with a limited number of calls", async () => {
+it("while Redis does not answer, at most 50 000 ended jobs of a shard wait, and only one call runs", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();

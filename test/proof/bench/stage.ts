@@ -92,7 +92,7 @@ export interface Stage {
   db: pg.Pool;
   /** The name for logs and keys. */
   directory: string;
-  /** The variables of contenders besides their addresses. */
+  /** The contenders' environment variables, apart from those that `environmentOf` adds, such as DATABASE_URL. */
   env: Record<string, string>;
   /** `readKey` may only read, as the portal requires. */
   partner: { productId: string; organizationId: string; keyId: string; key: string; readKey: string };

@@ -126,8 +126,8 @@ UPDATE batches AS b
  WHERE b.id = $1::text AND b.suspended_at IS NULL;
 
 -- name: resume_batch(id, reason?, follow_ms)
--- Ends the suspension of a batch. Each voucher stays suspended until its history has the resumed event. follow_ms as in
--- suspend_batch.
+-- Ends the suspension of a batch. Each voucher stays suspended until its history has the resumed event. follow_ms has
+-- the same meaning as in suspend_batch.
 UPDATE batches AS b
    SET suspended_at = NULL, suspension_reason = $2::text,
        suspension_due_at = date_trunc('milliseconds', clock_timestamp()) + $3::int * interval '1 millisecond'

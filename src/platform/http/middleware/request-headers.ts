@@ -20,10 +20,7 @@ export function withoutPorts(forwarded: string): string {
   return entries.map((entry) => entry.replace(ADDRESS_AND_PORT, "$1$2")).join(",");
 }
 
-/**
- * Stands for every address that is missing or invalid, for example the `unknown` of a proxy, or that of a closed
- * connection.
- */
+/** Stands for every missing or invalid address: a closed connection has none, and a proxy may send `unknown`. */
 const NO_ADDRESS = "none";
 
 /**
