@@ -52,6 +52,8 @@ const ACTS_ON_ORGANIZATION = [
   ["keys/new", "New API key"],
   ["members/new", "Add a member"],
   ["change", "Change the time zone"],
+] as const;
+const ACTS_ON_PERSONS = [
   ["show", "Show personal data by reference"],
   ["erase", "Erase personal data by reference"],
 ] as const;
@@ -128,6 +130,7 @@ export async function showOrganization<Deps extends object>(
     renderRedemptions(site, before === null ? "Last redemptions" : "Earlier redemptions", redemptions),
     ...further,
   ];
+  const ofPersons = linkActions(site, ["organizations", id], ...ACTS_ON_PERSONS);
   const named = brands.map((brand) => html`${linkTo(site, "brands", brand.id, brand.name)} `);
   return layOutForOperators(
     site,
@@ -139,9 +142,9 @@ ${activity}${renderFacts([
   ["Brands", named.length === 0 ? sayEmpty(site, "None yet.", createBrand, id) : html`${named}`],
   ["Time zone of its pages", organization.timeZone],
 ])}
-<p class="actions"><a href="${path}/calls">Last calls</a></p>
 ${linkActions(site, ["organizations", id], ...ACTS_ON_ORGANIZATION)}
-${sections}`,
+<p><a href="${path}/calls">Last calls</a> with its keys, and how they were answered.</p>
+${sections}${ofPersons === null ? null : renderSection("persons", "Personal data", ofPersons)}`,
   );
 }
 

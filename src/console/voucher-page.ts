@@ -89,7 +89,7 @@ ${linkActions(
   site,
   ["vouchers", voucher.id],
   ...(suspendedBy === "voucher" ? [RESUME] : []),
-  ...(CHANGES[voucher.status] ?? []),
+  ...(CHANGES[voucher.status] ?? []).filter((change) => change !== SUSPEND || suspendedBy !== "voucher"),
   SHOW,
   ERASE,
 )}

@@ -36,9 +36,12 @@ export type OperatedSite = NavigatedSite & {
   offers(path: string): boolean;
 };
 
+/** The verbs of acts that cannot be taken back. */
+const FINAL = /^(?:clean|decline|end|erase|revoke|void)\b/;
+
 /**
  * Links to the actions on an entity, each with its path after the entity's path and its label. Leaves out actions that
- * the operator may not use.
+ * the operator may not use. Those that cannot be taken back stand apart, after the others.
  */
 export function linkActions(
   site: OperatedSite,
@@ -47,8 +50,11 @@ export function linkActions(
 ): Html | null {
   const offered = actions.filter(([path]) => site.offers(`/${[...entity, path].join("/")}`));
   if (offered.length === 0) return null;
-  const links = offered.map(([path, label]) => html`<a href="${opsPath(site, ...entity)}/${path}">${label}</a> `);
-  return html`<p class="actions">${links}</p>`;
+  const { final = [], others = [] } = Object.groupBy(offered, ([path]) => (FINAL.test(path) ? "final" : "others"));
+  const link = ([path, label]: readonly [string, string]) =>
+    html`<a href="${opsPath(site, ...entity)}/${path}">${label}</a> `;
+  const apart = final.length === 0 ? null : html`<span class="final">${final.map(link)}</span>`;
+  return html`<p class="actions">${others.map(link)}${apart}</p>`;
 }
 
 /** A page in a trail. */

@@ -340,6 +340,10 @@ it("the console extends an expired voucher and its batch, and shows a wrong end 
   const { batchId, vouchers } = await issueTestBatch(db, await makePartner(db), 2, { validUntil });
   const [id = ""] = vouchers.map((voucher) => voucher.id);
   expect((await open(`/vouchers/${id}`)).text).toContain("Extend this voucher");
+  const expired = (await open(`/vouchers/${id}`)).text;
+  expect(expired).toMatch(
+    /Suspend this voucher<\/a> .*<span class="final"><a href="[^"]+\/erase">Erase personal data</,
+  );
   const path = `/vouchers/${id}/extend`;
   expect((await open(path, { validUntil: "2020-01-01" })).text).toMatch(/f-validUntil-problem" role="alert">[^<]*past/);
   expect(await go(path, { validUntil: "2098-12-31", reason: "she was ill" })).toBe(`/vouchers/${id}`);
