@@ -18,8 +18,8 @@ const alerts = Array.from(
   ([, name = "", severity = ""]) => ({ name, severity }),
 );
 
-it("the overview has at most 17 kinds of faults", () => {
-  expect(FAULTS.length).toBeLessThanOrEqual(17);
+it("the overview has at most 15 kinds of faults", () => {
+  expect(FAULTS.length).toBeLessThanOrEqual(15);
 });
 
 it("the runbook has one entry for each fault of the overview and each alert of Prometheus", () => {
@@ -272,13 +272,7 @@ it("a key is at its limit if calls are refused in each second of a full minute",
   ]);
 });
 
-const OF_WINGS = [
-  "VouchersLogRefused",
-  "VouchersLogWitness",
-  "VouchersLogStopped",
-  "VouchersWebhooksFail",
-  "VouchersWebhookEndpointDisabled",
-];
+const OF_WINGS = ["VouchersLogRefused", "VouchersLogWitness", "VouchersWebhooksFail"];
 
 it.each<[name: string, changes: Partial<typeof DATABASE>, found: object]>([
   [

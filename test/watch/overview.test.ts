@@ -331,7 +331,9 @@ it("the list of faults has an endpoint that failed three times in a row, and a d
     "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'gone', disabled_at = '2026-01-02' WHERE id = $1",
     [id],
   );
-  expect(await faultsOf("VouchersWebhookEndpointDisabled")).toMatchObject([{ since: new Date("2026-01-02") }]);
+  expect(await faultsOf("VouchersWebhooksFail")).toMatchObject([
+    { what: "A webhook endpoint was disabled", since: new Date("2026-01-02") },
+  ]);
 });
 
 it("the end of a batch is predicted from ten sales or six hours, not from one sale", async () => {
