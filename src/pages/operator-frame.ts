@@ -77,7 +77,8 @@ function stepsTo(site: Site, lineage: Lineage): Step[] {
     ["products", lineage.productId, lineage.productName],
     ["batches", lineage.batchId, "Batch"],
     ["contracts", lineage.contractId, `Contract with ${lineage.userId}`],
-    ["webhooks", lineage.webhookId, lineage.url],
+    // Only the endpoint's own page shows the query, to admins, because it may contain a token of the receiver.
+    ["webhooks", lineage.webhookId, lineage.url?.replace(/\?.*/s, "?…")],
     ["vouchers", lineage.voucherId, "Voucher"],
   ] as const;
   return steps.flatMap(([collection, id, label]) =>
