@@ -199,7 +199,6 @@ export const CHANGES: Record<string, Change[]> = {
         benefitMonths: 6,
         usageUnitLabel: "visit",
         suspendedAt: null,
-        suspensionReason: null,
         windows: ["buy", "claim"],
         windowsOpenAt: [null, null],
         windowsCloseAt: [CLOSE, CLOSE],
