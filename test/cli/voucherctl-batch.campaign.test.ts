@@ -532,7 +532,7 @@ function onTerminal(line: string, answer: string): Promise<{ exitCode: number | 
   return new Promise((resolve) => child.once("close", (exitCode) => resolve({ exitCode, output })));
 }
 
-it("org create with a name in use asks on a terminal, and creates another one only after the answer y", async () => {
+it("org create on a terminal creates a second organization with the same name only after the answer y", async () => {
   const create = "org create --name Asked";
   await voucherctl.json(create);
   const organizations = async () =>

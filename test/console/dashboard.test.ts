@@ -54,7 +54,7 @@ describe("the password", () => {
   const open = (password: string, headers = newAddress()) =>
     ask("GET", api.url + QUEUES, { headers: { ...headers, ...basic(password, "") } });
 
-  it("the password is required on every path of the dashboard, with a Basic challenge", async () => {
+  it("the dashboard's password is required on every path, with a Basic challenge", async () => {
     for (const [method, path] of [
       ["GET", "/ops/queues/jobs"],
       ["GET", QUEUES],
@@ -78,7 +78,7 @@ describe("the password", () => {
     expect(text).toContain("<h1>Please sign in</h1>");
   });
 
-  it("the password may have any characters, and opens each process's dashboard under any user name", async () => {
+  it("the dashboard's password may have any characters, and works in each process under any user name", async () => {
     for (const name of ["", "operator", "Zoë", "__proto__"]) {
       for (const at of [api, writable]) {
         const { status, text } = await ask("GET", at.url + QUEUES, { headers: basic(OPS_TOKEN, name) });
@@ -102,7 +102,7 @@ describe("the password", () => {
     }
   });
 
-  it("the password counts as missing when the request has no valid HTTP Basic header", async () => {
+  it("the dashboard's password counts as missing when the request has no valid HTTP Basic header", async () => {
     const encoded = Buffer.from(`operator:${OPS_TOKEN}`).toString("base64");
     const headers = [OPS_TOKEN, `Bearer ${OPS_TOKEN}`, `Bearer ${encoded}`, "Basic", `Basic ${OPS_TOKEN}`].map(
       (authorization): Record<string, string> => ({ authorization }),

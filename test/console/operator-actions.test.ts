@@ -90,7 +90,7 @@ it("the console links an organization to its redeemed voucher, and audit entries
   expect((await open(`${batch}/listings/new`, {})).text).toContain("is already listed");
 });
 
-it("a form with errors shows each beside its field, keeps the input and changes nothing", async () => {
+it("a form shows each error beside its field, keeps the input and changes nothing", async () => {
   const { brandId, productId, organizationId } = await makePartner(db);
   const entries = async () =>
     (await db.query("SELECT count(*)::int AS n FROM audit_entries WHERE command NOT LIKE 'page %'")).rows[0].n;

@@ -414,7 +414,7 @@ it("the page of a webhook endpoint shows its state and deliveries, escaped and w
   }
 });
 
-it("every page with a sandbox's vouchers is marked as sandbox, and no page with live ones is", async () => {
+it("every page with a sandbox's vouchers is marked as sandbox, and no page with live vouchers is", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const [voucher] = await issueVouchers(db, sandbox, 1);
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 /** All pages of the table that mounts them. */
 const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
 
-it("each page, form and file accepts its role, and names its role to the role below", async () => {
+it("each console page, form and file accepts the role it needs, and names that role to the role below", async () => {
   const table = routes();
   expect(table.length).toBeGreaterThan(60);
   for (const { method, path, role } of table) {

@@ -130,7 +130,7 @@ it("a 400 names every wrong field at once: wrong shapes, past times and times ou
   );
 });
 
-it("codes are read by page and as a CSV file, with one audit entry an hour for each key", async () => {
+it("a batch's codes are read by page and as a CSV file, with one audit entry an hour for each key", async () => {
   const { id } = await issue();
   const first = await get(`batches/${id}/vouchers?limit=2`);
   const second = await get(`batches/${id}/vouchers?limit=2&cursor=${first.body.nextCursor}`);
@@ -162,7 +162,7 @@ it("codes are read by page and as a CSV file, with one audit entry an hour for e
   ]);
 });
 
-it("lists contain only the organization's own entities, by page", async () => {
+it("the issuer API's lists contain only the organization's own entities, by page", async () => {
   const { body: brands } = await get("brands");
   expect(brands).toMatchObject({ items: [{ id: partner.brandId }], nextCursor: null });
   expect((await get(`products?brand=${partner.brandId}`)).body.items).toMatchObject([{ id: partner.productId }]);
@@ -212,7 +212,7 @@ it("a voucher is found by its code in any spelling, but not by another organizat
   expect((await get("vouchers")).body.error).toBe("code is required.");
 });
 
-it("the refusal of an act is in the reader's language", async () => {
+it("the issuer API refuses an act in the reader's language", async () => {
   const refuse = async (path: string, body: object) => {
     await post(path, body);
     const headers = { "accept-language": "de" };

@@ -85,7 +85,7 @@ describe("npm start on a machine without servers", () => {
     expect([workers().includes(killed), workers().includes(other ?? 0)]).toEqual([false, true]);
   });
 
-  it("a second npm start beside the first is recorded only while it runs", async () => {
+  it("npm run demo uses a second npm start only while the second one runs", async () => {
     const other = await findSteadyPort();
     const second = startIn(directory, other);
     await untilReady(second);
@@ -235,7 +235,7 @@ describe("npm start on a machine without servers", () => {
     expect(next.output()).not.toContain('{"level"');
   });
 
-  it("programs without variables refuse to run beside a service with the operator's own database", async () => {
+  it("programs without DATABASE_URL refuse to run while npm start uses the operator's own database", async () => {
     folder = mkdtempSync(join(tmpdir(), "voucher-start-"));
     chmodSync(folder, 0o755);
     const { postgresPort, redisPort, postgresPassword } = JSON.parse(

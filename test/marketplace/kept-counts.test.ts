@@ -37,7 +37,7 @@ it("counting thousands of listed batches for one visitor does not delay a count 
   expect(Math.max(...statements.map(({ length }) => length))).toBe(16);
 });
 
-it("visitors of the same pages share counts", async () => {
+it("visitors who see the same batches share the counts of these batches", async () => {
   const { counts, statements } = openCounts();
   const page = batchesOf("the issuer", 100);
   const visitors = Array.from({ length: 500 }, (_, index) => `visitor ${index}`);

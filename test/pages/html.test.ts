@@ -55,7 +55,7 @@ it.each([
   ["UTC", "2026-12-31T23:59:59.999Z", "31 December 2026"],
   ["Europe/Berlin", "2026-12-31T23:59:59.999Z", "31 December 2026"],
   ["America/New_York", "2026-12-31T23:59:59.999Z", "31 December 2026, 19:00 GMT-5"],
-])("in %s the first invalid moment %s is shown as an end of %s", (timeZone, end, shown) => {
+])("in %s, a validity that ends before the moment %s is shown with the end %s", (timeZone, end, shown) => {
   const { markup } = localeIn("en").in(timeZone).end(new Date(end));
   expect(markup.replaceAll(/<[^>]+>/g, "")).toBe(shown);
 });

@@ -94,7 +94,7 @@ it("every page loads only own files and cannot be framed, and each except a cust
   }
 });
 
-it("the page of a chain has no inline style or script, and its files have hashes in their addresses", async () => {
+it("the page of a voucher's chain has no inline style or script, and its files' addresses have hashes", async () => {
   const { text } = await open(expertsPath(voucher.id));
   expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
   const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
@@ -173,7 +173,7 @@ it("customers' pages show times in the organization's time zone, and programs ge
   expect((await send("GET", `${api.url}/r/${code}`)).body.validUntil).toBe("2051-02-28T23:00:00.000Z");
 });
 
-it("the page of a chain describes each event, with its time, seal, hash and link", async () => {
+it("the page of a voucher's chain describes each event, with its time, seal, hash and link", async () => {
   const { text } = await open(expertsPath(voucher.id));
   expect(text.match(/>Sealed</g)).toHaveLength(2);
   for (const part of [
@@ -193,7 +193,7 @@ it("the page of a chain describes each event, with its time, seal, hash and link
   );
 });
 
-it("the page of a chain shows only fields of the public JSON: no payload, code, reference or actor", async () => {
+it("the page of a voucher's chain shows only the public JSON: no payload, code, reference or actor", async () => {
   const text = (await open(expertsPath(voucher.id))).text + (await open(chainPath(voucher.id))).text;
   const said = JSON.parse(payloads[1] ?? "");
   const { nonce, redeemCode } = said.data;
@@ -206,7 +206,7 @@ it("the page of a chain shows only fields of the public JSON: no payload, code, 
   }
 });
 
-it("the page of a chain shows an unsealed event as pending, without a hash", async () => {
+it("the page of a voucher's chain shows an unsealed event as pending, without a hash", async () => {
   const { id } = await issue();
   await appendPending(servers.db, id, 1);
   const { text } = await open(expertsPath(id));
@@ -218,7 +218,7 @@ it("the page of a chain shows an unsealed event as pending, without a hash", asy
   expect(text.match(/class="record-hash copied"/g)).toHaveLength(1);
 });
 
-it("a long chain has pages, each with the previous hash of its first event", async () => {
+it("a long chain is shown on several pages, each with the hash of the event before its first one", async () => {
   const { id } = await issue();
   await appendPending(servers.db, id, 52);
   const numbers = (text: string) => [...text.matchAll(/class="number">(\d+)</g)].map(([, number]) => Number(number));
@@ -273,7 +273,7 @@ it("without Postgres, the page of a voucher's chain reports the failure and when
   expect(text).not.toMatch(/ECONN|nowhere|secret/);
 });
 
-it("the page of a chain answers a wrong after or limit with 400, and names the field", async () => {
+it("the page of a voucher's chain answers a wrong `after` or `limit` with 400, and names the field", async () => {
   for (const query of ["?after=-1", "?limit=0", "?limit=1001", "?after=%3Cb%3E", "?after=1&after=2"]) {
     const { status, kind, text } = await open(expertsPath(voucher.id, query));
     expect([status, kind], query).toEqual([400, "page"]);

@@ -63,7 +63,7 @@ beforeAll(async () => {
 });
 
 describe("the numbers of the portal", () => {
-  it("the overview has number and sum of today, yesterday and this month, to the cent", async () => {
+  it("the portal's overview has number and sum of today, yesterday and this month, to the cent", async () => {
     const text = await openOverview();
     const month = `${dayOf(today).slice(0, 7)}-01`;
     for (const [id, day, days] of [
@@ -85,7 +85,7 @@ describe("the numbers of the portal", () => {
     expect(byKey).toContain('<td class="figure">1</td><td class="figure">$0.10</td>');
   });
 
-  it("the overview has exactly the last thirty days in its table and its plot", async () => {
+  it("the portal's overview has exactly the last thirty days in its table and its plot", async () => {
     const text = sectionOf(await openOverview(), "days");
     const rows = [
       ...text.matchAll(/day=(\S{10})">[^<]+<\/a><\/td><td class="figure">(\d+)<\/td><td class="figure">(\S+)<\/td>/g),
@@ -100,7 +100,7 @@ describe("the numbers of the portal", () => {
     expect(text.match(/<text class="value"/g)).toHaveLength(rows.filter(([, , count]) => count !== "0").length);
   });
 
-  it("a day's pages list each redemption once, and each page has the whole day's total", async () => {
+  it("the portal's pages of a day list each redemption once, and each page has the whole day's total", async () => {
     const refs: string[] = [];
     for (let next = `/redemptions?day=${daysAgo(1)}`, pages = 0; next !== ""; pages += 1) {
       const { status, text } = await open(next);
@@ -117,7 +117,7 @@ describe("the numbers of the portal", () => {
     expect(refs).toHaveLength(301);
   });
 
-  it("a day's CSV has each redemption of the API's list, in a form for spreadsheets", async () => {
+  it("the portal's CSV file of a day has each redemption of the API's list, in a form for spreadsheets", async () => {
     const path = `/redemptions.csv?from=${daysAgo(1)}T00:00:00.000Z&to=${daysAgo(0)}T00:00:00.000Z`;
     const csv = await open(path);
     const sent = await fetch(`${api.url}/portal${path}`, { headers: basic(reader) });
@@ -138,7 +138,7 @@ describe("the numbers of the portal", () => {
     expect(csv.headers.get("content-disposition")).toBe(`attachment; filename=redemptions-${daysAgo(1)}.csv`);
   });
 
-  it("a month's page has the sums of its days, and links to its neighbours and its CSV", async () => {
+  it("the portal's page of a month has the sums of its days, and links to its neighbours and its CSV", async () => {
     const month = daysAgo(0).slice(0, 7);
     const before = dayOf(new Date(Date.parse(`${month}-01`) - DAY)).slice(0, 7);
     expect(sectionOf(await openOverview(), "month")).toContain(`/portal/redemptions?month=${month}"`);
@@ -172,7 +172,7 @@ describe("the numbers of the portal", () => {
     expect((await open("/redemptions?month=2999-12")).status).toBe(200);
   });
 
-  it("a month's page links to its statement, which has the sums and the file of the API", async () => {
+  it("the portal's page of a month links to its statement, which has the sums and the file of the API", async () => {
     await openOverview();
     const month = daysAgo(0).slice(0, 7);
     const before = dayOf(new Date(Date.parse(`${month}-01`) - DAY)).slice(0, 7);
@@ -212,7 +212,7 @@ describe("the numbers of the portal", () => {
     expect(future.text).toContain("0 redemptions, $0.00</strong>. This month has not begun.");
   });
 
-  it("days follow the organization's time zone, with UTC beside each time, on pages and in the CSV", async () => {
+  it("the portal's days follow the organization's time zone, and its pages and CSV add UTC to each time", async () => {
     const [ctx, id] = [provisioning(db), partner.organizationId];
     await changeOrganization.run(ctx, id, { timeZone: "America/New_York" });
     const headers = { ...basic(reader), "accept-language": "en-US" };
@@ -235,7 +235,7 @@ describe("the numbers of the portal", () => {
     await changeOrganization.run(ctx, id, { timeZone: "UTC" });
   });
 
-  it("a wrong day, month or range gets 400", async () => {
+  it("the portal answers 400 to a wrong day, month or range", async () => {
     const [day, next] = ["2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z"];
     for (const query of [
       ...["2026-02-30", "2026-13-01", "24.11.2026", "", "1999-12-31"].map((bad) => `?day=${bad}`),
@@ -250,7 +250,7 @@ describe("the numbers of the portal", () => {
   });
 });
 
-it("the activity pages have the events of the feed, newest first, and lead to each other both ways", async () => {
+it("the portal's activity pages show the feed's events, newest first, and link to each other both ways", async () => {
   await issueVouchers(db, partner, 250);
   await redeem(partner, till, "order-of-the-activity");
   const feed = await until(async () => {
@@ -331,7 +331,7 @@ describe("an order in the portal", () => {
     }
   });
 
-  it("a search for an unused voucher's code shows its status but not its code", async () => {
+  it("a search in the portal for an unused voucher's code shows its status but not its code", async () => {
     const { code: unused } = await issueVoucher(db, partner);
     const { status, text } = await search(unused);
     expect(status).toBe(200);
@@ -339,7 +339,7 @@ describe("an order in the portal", () => {
     expect(text.replace(`value="${unused}"`, "")).not.toContain(unused);
   });
 
-  it("a search puts no code into a URL, and a query or another site's form finds nothing", async () => {
+  it("a search in the portal puts no code into a URL, and a query or another site's form finds nothing", async () => {
     const codes = [order.code, order.redeemCode, (await issueVoucher(db, partner)).code];
     const pages = await Promise.all([...codes, `${order.code} x`].map((words) => search(words)));
     pages.push(await open("/orders/order-of-the-portal"), await open("/redemptions"));
@@ -368,7 +368,7 @@ describe("an order in the portal", () => {
       expect([other, await statusFrom(other)]).toEqual([other, 403]);
   });
 
-  it("a hostile reference is escaped, and its link leads to its page", async () => {
+  it("the portal escapes a hostile reference, and its link leads to the order's page", async () => {
     const reference = `${HOSTILE}/../?&#x`;
     const { key } = await makeKey(db, sandbox.organizationId);
     await redeem(sandbox, partnerClient(api.url, key), reference);
@@ -448,7 +448,7 @@ describe("another organization in the portal", () => {
     }
   });
 
-  it("another organization's redemptions are in no sum, list or file", async () => {
+  it("another organization's redemptions are in no sum, list or file of the portal", async () => {
     await until(async () => (await open("", strangerReader)).text.includes("<strong>1 redemption, $40.25"));
     for (const path of ["", "/redemptions", `/redemptions?day=${daysAgo(1)}`]) {
       const { text } = await open(path, strangerReader);
@@ -460,7 +460,7 @@ describe("another organization in the portal", () => {
     expect((await open(`/redemptions.csv${query}`)).text).not.toContain("order-of-the-stranger");
   });
 
-  it("another organization's cursor is refused", async () => {
+  it("the portal refuses another organization's cursor", async () => {
     const next = nextOf((await open(`/redemptions?day=${daysAgo(1)}`)).text, "/portal");
     expect(next).toContain("cursor=");
     expect((await open(next)).status).toBe(200);

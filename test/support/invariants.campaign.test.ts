@@ -24,7 +24,7 @@ beforeAll(async () => {
   await issueVouchers(db, partner, 1, { windows: OPEN });
 });
 
-it("the rows of vouchers that nothing happened to break no rule", async () => {
+it("the rows of new vouchers break no rule", async () => {
   expect(await findBrokenRows(db, RULES)).toEqual([]);
   expect(await findBrokenChains(db)).toEqual([]);
 });

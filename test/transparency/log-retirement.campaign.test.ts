@@ -156,7 +156,7 @@ it("a log is not retired, and nothing changes, if a condition is not met", async
   expect(await run()).toMatchObject({ published: 3, refused: null });
 });
 
-it("a retired log serves no checkpoint that its worker signs late", async () => {
+it("a retired log serves no checkpoint that its worker publishes after the retirement", async () => {
   await begin();
   await run();
   const published = await findPublished(db);

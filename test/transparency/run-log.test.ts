@@ -281,7 +281,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     expect(await run()).toMatchObject(refused(/^The database states 7 leaves/));
   });
 
-  it("after any change with the owner's rights, the log repairs it, stops, or its audit reports it", async () => {
+  it("the log repairs any change with the owner's rights or stops, or its audit reports the change", async () => {
     const attempt = connect(servers.ownerUrl);
     const change = async (statement: string) =>
       expect(await attempt(`SET LOCAL session_replication_role = replica; ${statement}`), statement).toBeNull();
@@ -461,7 +461,7 @@ it.each<[string, Answer]>([
   expect(await run()).toMatchObject({ size: 4, published: 4, cosigned: 1 });
 });
 
-it("the sequencer writes no tree to the anchor while witnesses contradict it", async () => {
+it("the sequencer writes no tree to the anchor while witnesses contradict the tree", async () => {
   let refuses = false;
   files.setWitnesses([await startRefusing((note) => refuses && parseCheckpoint(note)?.size === 9)]);
   const { run } = await begun(4);
@@ -488,7 +488,7 @@ function runWithoutAnchor() {
   return run();
 }
 
-it.each([4, 0])("witnesses stop a database that was restored to %i leaves and has lost its anchor", async (count) => {
+it.each([4, 0])("witnesses stop a log that was restored to %i leaves and has lost its anchor", async (count) => {
   const { url, state, close } = await startWitness(servers, files);
   files.setWitnesses([url]);
   if (count > 0) await begun(count);
@@ -552,7 +552,7 @@ it("a new log begins even if its witnesses do not cosign an empty tree", async (
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 1, refused: null });
 });
 
-it("the settings refuse an unsafe key file, an unsuitable policy and a missing anchor", async () => {
+it("the log's settings refuse an unsafe key file, an unsuitable policy and a missing anchor", async () => {
   chmodSync(files.env.LOG_KEY_FILE, 0o640);
   await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
   chmodSync(files.env.LOG_KEY_FILE, 0o600);

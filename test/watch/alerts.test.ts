@@ -30,7 +30,7 @@ afterEach(async () => {
   await servers.redis.flushdb();
 });
 
-it("one of several API processes sends the start and the end of a red fault as signed JSON", async () => {
+it("only one of several API processes sends the start and the end of a red fault, as signed JSON", async () => {
   const { receiver, startTwo, told } = await open();
   const keepers = await startTwo();
   for (let looks = 0; looks < 3; looks++) await lookAll(keepers, [FAULT, AMBER]);
@@ -183,7 +183,7 @@ it("an end of a fault that no receiver accepts is dropped after a day", async ()
   expect(await selectFaults(db)).toEqual([]);
 });
 
-it("faults are recorded without a standby, because the fault may be its absence", async () => {
+it("faults are recorded without a standby's confirmation, because the standby may be missing", async () => {
   const pool = openServicePool(servers.databaseUrl);
   const setting = await inTransaction(pool, async (tx) => {
     await beginFaults(tx, [toRow(FAULT)]);
@@ -211,7 +211,7 @@ it.each([
   expect(body.content?.length ?? 0).toBeLessThanOrEqual(2_000);
 });
 
-it("a message is one line of text, in which Slack finds no link and no mention", () => {
+it("an alert message is one line of text, in which Slack finds no link and no mention", () => {
   const told = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
   const { text } = alertBody("https://hooks.slack.test/x", told, "https://vouchers.test/ops") as { text: string };
   expect(text).not.toMatch(/[<>\n]/);

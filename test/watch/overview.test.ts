@@ -65,7 +65,7 @@ describe("the overview", () => {
     expect(all.organization).toBeNull();
   });
 
-  it("the overview adds one audit entry per hour, operator and organization, and none for all", async () => {
+  it("the overview adds one audit entry per hour, operator and organization, and none for all of them", async () => {
     const looks = async () =>
       (
         await db.query(
@@ -252,7 +252,7 @@ describe("the counts", () => {
       ])
     ).rows;
 
-  it("the counts are correct when two processes count at once", async () => {
+  it("the overview's counts are correct when two processes count at once", async () => {
     const { code } = await issue();
     await till.redeem({ code, externalRef: "counted at once" });
     await closeRedemptions(db);
@@ -281,7 +281,7 @@ describe("the counts", () => {
     ],
     ["claim", "INSERT INTO claims (user_id, product_id, voucher_id) SELECT $1, p.id, $1 FROM products AS p LIMIT 1"],
     ["purchase", "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $1, $1, $1)"],
-  ])("the counts end before a %s whose transaction is open", async (_, insert) => {
+  ])("the overview's counts end before a %s whose transaction is open", async (_, insert) => {
     const { id } = await issue();
     const client = await db.connect();
     try {
@@ -297,7 +297,7 @@ describe("the counts", () => {
     }
   });
 
-  it("the counts are computed again after an operator has trusted the clock", async () => {
+  it("the overview's counts are computed again after an operator has trusted the clock", async () => {
     await count();
     const right = await counts();
     // Changes the counts like a clock that was a year ahead.

@@ -210,7 +210,7 @@ it("an event is written to the outbox only for an organization with an enabled e
   await until(async () => (await query("SELECT FROM webhook_outbox")).length === 0);
 });
 
-it("a run sends an event that becomes due right after a read found nothing due", async () => {
+it("a delivery run sends an event that becomes due right after a read found nothing due", async () => {
   const webhooks = openDeliveries();
   const endpoint = await addEndpoint();
   const [voucher] = await issue();
@@ -243,7 +243,7 @@ it("a run sends an event that becomes due right after a read found nothing due",
   expect(await deliverToTarget(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
 });
 
-it("a run with a failed read ends after its requests have ended and are recorded", async () => {
+it("a delivery run with a failed read ends after its requests have ended and are recorded", async () => {
   const held = Promise.withResolvers<number>();
   const [endpoint = ""] = await addTargetsWithDue(1, 6);
   answer = () => (receiver.of(endpoint).length > 3 ? held.promise : 204);
@@ -334,7 +334,7 @@ it("a delivery is given up after ten attempts, and then its voucher's next event
   expect(failed).toMatchObject({ state: "Failed", attempts: 10, sequence: null, nextAttemptAt: null });
 });
 
-it("an endpoint is disabled after 410 at once, or after five days of failures", async () => {
+it("a webhook endpoint is disabled at once after 410, or after five days of failures", async () => {
   const [gone, failing] = [await addEndpoint(), await addEndpoint()];
   const warned: unknown[] = [];
   worker.ctx.log.warn = ((fields: unknown) => warned.push(fields)) as typeof worker.ctx.log.warn;
@@ -371,7 +371,7 @@ it("an endpoint is disabled after 410 at once, or after five days of failures", 
   expect(receiver.received).toHaveLength(before);
 });
 
-it("a run sends at most four requests at once to an endpoint, and one to a failing endpoint", async () => {
+it("a delivery run sends at most four requests at once to an endpoint, and one to a failing endpoint", async () => {
   // The limits are longer than the test may take, so that no request ends by itself.
   const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
   const requests = new FairSlots(REQUESTS_MAX);
@@ -420,7 +420,7 @@ it("a target's first read has its own turn, and further reads share the organiza
   expect(owners.length).toBeGreaterThan(2 * targets.length);
 });
 
-it("a run ends long before its requests if its process stops while endpoints hang", async () => {
+it("a delivery run ends long before its requests if its process stops while endpoints hang", async () => {
   answer = () => null;
   const ids = await addTargetsWithDue(20, 1);
   const stopping = await startWorkers(servers, WEBHOOK_ENV);
@@ -433,7 +433,7 @@ it("a run ends long before its requests if its process stops while endpoints han
   expect(await deliveries(ids[0] ?? "")).toMatchObject([{ state: "Pending" }]);
 });
 
-it("a run ends after four failures without a success, and at once after 410", async () => {
+it("a delivery run ends after four failures without a success, and at once after 410", async () => {
   const [failing = "", gone = ""] = await addTargetsWithDue(2, 12);
   answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
   await Promise.all([failing, gone].map((id) => deliverToTarget(openDeliveries(), id)));

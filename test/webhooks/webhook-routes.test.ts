@@ -158,7 +158,7 @@ it("a URL with a public host is accepted, by name or by address", async () => {
   }
 });
 
-it("a wrong request is refused with a message that names the field", async () => {
+it("a wrong request for a webhook endpoint is refused with a message that names the field", async () => {
   const url = URL_OK;
   for (const [body, error] of [
     [{}, /^url is required/],

@@ -47,7 +47,7 @@ it("release returns true if it ended a reservation, else false", async () => {
   expect(again.released === false ? again.reason : "").toMatch(/not reserved/);
 });
 
-it("the package has no dependencies, and the service's version and license", () => {
+it("the client's package has no dependencies, and has the service's version and license", () => {
   const [{ version, license }, manifest] = ["package.json", "packages/client/package.json"].map((file) =>
     JSON.parse(readFileSync(file, "utf8")),
   );

@@ -31,7 +31,7 @@ it("when the maximum number of calls waits, only calls that would have to wait a
   expect(await Promise.all(calls)).toEqual(["a1", "a2", "b1"]);
 });
 
-it("calls of a kind without shares use all its connections, in order of arrival", async () => {
+it("calls of a kind without shares use all connections of the kind, in order of arrival", async () => {
   const bulkhead = openBulkhead({ calls: "", connections: 2, share: "none", waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const calls = ["1", "2", "3"].map((name) => bulkhead({}, work.named(name)));

@@ -52,7 +52,7 @@ it("an overloaded read says that a call changed nothing if the call has committe
   expect(outcome(await second.claimProduct(productId))).toBe("409 sold_out");
 });
 
-it("every read gets its confirmation, however many wait", async () => {
+it("every read gets a standby's confirmation, however many reads wait", async () => {
   const { confirmations, deployment } = api.ctx;
   const waiting = Array.from({ length: 20_000 }, () => confirmations.submit(deployment.serverId));
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));

@@ -77,7 +77,7 @@ it("the feed does not skip an event that commits after an event with a later pos
   await until(async () => (await till.feed({ after: cursor })).body.completeUntil > completeUntil);
 });
 
-it("the first completeUntil after a pause is that of the present", async () => {
+it("the feed's first completeUntil is that of the present, even if no call has read the feed for an hour", async () => {
   await untilQuiet();
   const hourAgo = new Date(Date.now() - 3_600_000);
   await bypassTriggers(
@@ -121,7 +121,7 @@ it("an erased event keeps its position in the feed, but loses its payload", asyn
   expect(after.slice(0, at)).toEqual(before.slice(0, at));
 });
 
-it("types filters the feed by type, and after=now returns only later events", async () => {
+it("the parameter types filters the feed by type, and after=now returns only later events", async () => {
   const { body } = await till.feed({ after: "now", types: "voucher.instance.redeemed" });
   expect(body.events).toEqual([]);
   const { code, id } = await issue();
@@ -133,7 +133,7 @@ it("types filters the feed by type, and after=now returns only later events", as
   expect((await readAll(till, body.nextCursor)).events).toHaveLength(2);
 });
 
-it("waiting calls use no connection, and get an event of their organization as soon as it is final", async () => {
+it("calls that wait for the feed use no connection, and get their organization's event once it is final", async () => {
   await untilQuiet();
   const { cursor } = await readAll(till);
   const { cursor: theirs } = await readAll(foreign);
@@ -152,7 +152,7 @@ it("waiting calls use no connection, and get an event of their organization as s
   expect((await foreigner).events).toEqual([]);
 });
 
-it("a waiting call ends when the process closes and when its time is over", async () => {
+it("a call that waits for the feed ends when the process closes and when the call's time is over", async () => {
   const ending = await service.startApi();
   const { cursor } = await readAll(till);
   const client = partnerClient(ending.url, keys.till.key);

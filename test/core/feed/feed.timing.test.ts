@@ -15,7 +15,7 @@ const read = async (query: Record<string, string>) => {
   return (await fetch(address, { headers: { "x-api-key": keys.till.key } })).json();
 };
 
-it("a day of 100 000 events is read in less than 30 seconds", async () => {
+it("a partner reads a day of 100 000 events from the feed in less than 30 seconds", async () => {
   await issueVouchers(servers.db, partner, 100_000);
   await servers.db.query("ANALYZE");
   const measure = async () => {
@@ -28,7 +28,7 @@ it("a day of 100 000 events is read in less than 30 seconds", async () => {
   await expectFairRound(3, measure, ({ seen, ms }) => seen === 100_000 && ms < 30_000);
 });
 
-it("a thousand waiting calls take less than 2 % of a core, and no connection", async () => {
+it("a thousand calls that wait for the feed take less than 2 % of a core, and no connection", async () => {
   const idle = await cpuShare();
   const measure = async () => {
     const { nextCursor: after } = await read({ after: "now" });

@@ -64,7 +64,7 @@ it("a cap in dollars counts the prices of the vouchers", async () => {
   expect((await redeemAtOnce(tills, 12, "value")).redeemed).toHaveLength(3);
 });
 
-it("redeems over caps that the API did not know yet are refused beside others, and no job fails", async () => {
+it("a worker refuses redeems over caps that the API did not know yet, and no job of their batch fails", async () => {
   const capped = await Promise.all([1, 2, 3, 4].map(() => makeCapped({ maxPerDay: 1 })));
   const free = await makeCapped({});
   for (const { tills } of capped) await redeemAtOnce(tills, 1, `known-${crypto.randomUUID()}`);

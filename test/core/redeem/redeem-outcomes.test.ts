@@ -223,7 +223,7 @@ it("a second delivery of a job whose caller got voucher_busy redeems nothing", a
   await workers.close();
 });
 
-it("a redeem that a paused process reads late answers redeem_unknown and adds no job", async () => {
+it("a redeem that a process reads only after a pause answers redeem_unknown and adds no job", async () => {
   const { code } = await issue();
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
@@ -319,7 +319,7 @@ async function beginGeneration(): Promise<void> {
   await deleteOldEnds(worker.pool, 0);
 }
 
-it("a redeem after the expiry answers redeem_unknown until an earlier attempt has committed", async () => {
+it("a redeem of an expired voucher answers redeem_unknown until an earlier attempt has committed", async () => {
   const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
   const workers = await startWorkers(servers);
   const client = partnerClient(patient.url, keys.till.key);

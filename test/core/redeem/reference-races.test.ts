@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 
 describe("one reference on many vouchers", () => {
-  it("50 simultaneous redeems of vouchers with one reference redeem one, and 49 answer otherVoucher", async () => {
+  it("50 simultaneous redeems with one reference redeem one of 50 vouchers, and 49 answer otherVoucher", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 50);
     const replies = await redeemAtOnce(vouchers, () => "order-1");
     expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));

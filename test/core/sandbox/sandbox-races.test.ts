@@ -102,7 +102,7 @@ it("a sandbox keeps every invariant while users buy vouchers whose windows are m
   expect(Object.keys(countOutcomes(replies)).filter((outcome) => !possible.includes(outcome))).toEqual([]);
 });
 
-it("ten simultaneous advances move a reservation ten times", async () => {
+it("ten simultaneous advances of a sandbox's clock move a reservation ten times", async () => {
   const sandbox = await makeSandbox();
   const [till = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);

@@ -22,7 +22,7 @@ it("a process follows any number of small corrections of the database's clock", 
       expect(read(1_000, ahead)).toEqual({ decides: ahead, steady: ahead, ahead: 0 });
 });
 
-it("a process's time stays steady after the database's clock jumps ahead, until it is right or trusted", () => {
+it("a process's time ignores a jump of the database's clock until the clock is right or trusted", () => {
   const { read } = openClock();
   const jumped = { decides: SLACK_MS, steady: 0, ahead: YEAR_MS };
   expect(read(1_000, YEAR_MS)).toEqual(jumped);

@@ -61,7 +61,7 @@ it("all texts that are no addresses have the same caller network", () => {
   }
 });
 
-it("all addresses of a /64 have the same caller network, and others have another one", () => {
+it("all addresses of a /64 have the same caller network, and addresses outside it have another network", () => {
   const group = fc.integer({ min: 1, max: 0xffff });
   const groups = fc.array(group, { minLength: 4, maxLength: 4 });
   const text = (parts: number[]) => parts.map((part) => part.toString(16)).join(":");

@@ -84,7 +84,7 @@ it.each([2, 4])("a miss limit is shared: a burst at %i processes gets as many mi
   await expectFairRound(3, measure, ({ sum, later }) => sum === LIMIT && later.length === 0);
 });
 
-it("a miss limit of several processes applies in another process from its first miss", async () => {
+it("a process counts the misses in other processes from its own first miss on", async () => {
   const measure = async () => {
     const name = counting.newName();
     const [one, other] = [await open(name), await open(name)];

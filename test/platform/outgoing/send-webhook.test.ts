@@ -135,7 +135,7 @@ it("a webhook attempt follows no redirect", async () => {
   expect(target.connections).toBe(0);
 });
 
-it("an attempt with an unsuccessful response reports the wait of a valid Retry-After", async () => {
+it("a webhook attempt with an unsuccessful response reports the wait of a valid Retry-After", async () => {
   for (const [header, retryAfterMs] of [
     ...([
       ["30", 30_000],
@@ -166,7 +166,7 @@ it("a response that is no HTTP or has endless headers is invalid", async () => {
   expect(await makeSender()(endless)).toEqual(failed("invalid_response"));
 });
 
-it("an attempt fails if the connection is refused or cut", async () => {
+it("a webhook attempt fails if the connection is refused or cut", async () => {
   const closed = await receive();
   await closed.close();
   expect(await makeSender()(closed.url)).toEqual(failed("connection"));
@@ -181,7 +181,7 @@ it("an attempt fails if the connection is refused or cut", async () => {
   expect(await makeSender()(halfway.url)).toEqual(failed("connection"));
 });
 
-it("an attempt fails for an untrusted certificate, without TLS, and for a name without an address", async () => {
+it("a webhook attempt fails for an untrusted certificate, without TLS, and for a name without an address", async () => {
   const [trusted, plain] = [await receive({ tls: true }), await receive()];
   for (const { port } of [trusted, plain])
     expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));
@@ -210,7 +210,7 @@ function pourBody(response: ServerResponse): void {
   pour();
 }
 
-it("an endless body is not read to the end, and the response's status counts", async () => {
+it("an endless response body is not read to the end, and the response's status counts", async () => {
   let written = 0;
   const receiver = await receive({
     answer: (response) => {
@@ -266,7 +266,7 @@ it("endless interim responses and chunk extensions are cut at a quarter of a meg
   }
 });
 
-it("an attempt ends at the connection time limit if TLS or DNS does not respond", async () => {
+it("a webhook attempt ends at the connection time limit if TLS or DNS does not respond", async () => {
   const silent = await serveRaw(() => undefined);
   const quick = { connectMaxMs: 200, attemptMaxMs: 3_600_000 };
   expect(await makeSender(quick)(silent.replace("http:", "https:"))).toEqual(failed("timeout"));

@@ -178,7 +178,7 @@ it("the checked rights include every command in the scripts of the service and o
   expect([...new Set(called)].filter((name) => !COMMAND_NAMES.includes(name))).toEqual([]);
 });
 
-it("a check refuses another kind of server and a server without TLS, and names the address", async () => {
+it("the check of Redis refuses another kind of server and a server without TLS, and names the address", async () => {
   const web = createServer((_, response) => response.end());
   await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
   const { port } = web.address() as AddressInfo;
@@ -202,7 +202,7 @@ it.each([
     (port: number) => `redis://127.0.0.1:${port},localhost:${port}`,
     "redis_no_cluster",
   ],
-])("a check refuses an address that does not match the server, and says: %s", async (words, urlOf, code) => {
+])("the check of Redis refuses an address that does not match the server, and says: %s", async (words, urlOf, code) => {
   const problems = problemsOf((await checkRedis(urlOf(redis.port), 1)).rows);
   expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
 });

@@ -50,7 +50,7 @@ async function killMaster() {
   return { tooLongMs, wrong: [...ofOthers, ...late().filter(isRefused)] };
 }
 
-it("the full rate is back ten seconds after a master was killed, and other shards answer meanwhile", async () => {
+it("ten seconds after a Redis master is killed, the full rate is back, and other shards answer meanwhile", async () => {
   await expectFairRound(ROUNDS_MAX, killMaster, ({ tooLongMs, wrong }) => tooLongMs < 0 && wrong.length === 0);
 });
 

@@ -151,7 +151,7 @@ it("of two simultaneous migration runs, one waits for the other, and each migrat
   expect(reported.sort()).toEqual(["Waiting for another migration.", expect.stringMatching(/^Waiting for table busy/)]);
 });
 
-it("an index that is built beside a long transaction is valid afterwards, and blocks no writer", async () => {
+it("an index that is built during a long transaction is valid afterwards, and blocks no writer", async () => {
   const sql = "-- postgres-migrations disable-transaction\nCREATE INDEX CONCURRENTLY quiet_by_id ON quiet (id)";
   const file = addMigration("index", sql);
   const state = async () =>
