@@ -81,8 +81,8 @@ export function voucherClient(settings: Settings) {
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
     /**
-     * The redemption under a reference, or null. Null does not prove that an attempt failed, because it may still be in
-     * progress. To find out, repeat the redeem.
+     * The redemption under a reference, or null. Null is no proof that an attempt failed: it may still be in progress.
+     * Repeat the redeem to find out.
      */
     redemption: (externalRef: string) => readRedemption(call, externalRef),
 
