@@ -160,7 +160,7 @@ it("the sweeper deletes a process after ten minutes without a sign of life", asy
   expect((await db.query("SELECT FROM processes WHERE id = 'old'")).rowCount).toBe(0);
 });
 
-it("a minute's refusals and answers are added up over all processes", async () => {
+it("the counts of a minute's refusals and answers are added up over all processes", async () => {
   const { counts, redis, deployment } = api.ctx;
   await till.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "unknown" });
   counts.observe({ reportedAs: "decision", organizationId: partner.organizationId }, 409, 5);

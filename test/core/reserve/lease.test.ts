@@ -26,7 +26,7 @@ beforeAll(() => {
 
 const fail = () => Promise.reject(new Error("Redis is unavailable"));
 
-it("a late release of an earlier reservation does not delete a later lease", async () => {
+it("a delayed release of a reservation does not delete the lease of a later reservation", async () => {
   const { id, code, reservation } = await makeReserved();
   const gate = makeGate();
   const leases = new HookedLeases({ beforeRelease: gate.pass });

@@ -130,7 +130,7 @@ it("a batcher runs exactly as many batches at once as its concurrency allows", a
   expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
 });
 
-it("a promise as a result delays only its submitter, and its rejection fails only that one", async () => {
+it("a result that is a promise delays only its own item, and its rejection fails only that item", async () => {
   const { batcher, next } = startBatcher();
   const slow = Promise.withResolvers<string>();
   const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
