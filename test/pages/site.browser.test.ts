@@ -178,7 +178,7 @@ it("the reference links to the guide, whose sections and documents work without 
   await page.waitForURL(`${api.url}/docs/guide`);
   await page.getByRole("navigation", { name: "On this page" }).getByRole("link", { name: "Time and money" }).click();
   await page.waitForURL(`${api.url}/docs/guide#time-and-money`);
-  await page.getByRole("link", { name: "What may change" }).click();
+  await page.getByRole("link", { name: "some changes" }).click();
   await page.waitForURL(`${api.url}/docs/versioning`);
 });
 
