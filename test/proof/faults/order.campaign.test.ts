@@ -296,6 +296,8 @@ const ROWS: Record<string, Parameters<typeof toRecords>[1]> = {
 
 it.each<[calls: string, row: string, broken: string[]]>([
   ["900-1100 redeemed, 1200-1300 repeated, 1200-1300 used", "redeemed", []],
+  // The history has no call for the voucher, so it was redeemed before.
+  ["1100-1200 listed", "redeemed", []],
   ["900-1100 redeemed", "nothing", [OLDER, REGISTER]],
   ["900-1100 redeemed", "redeemed with another code", [DIFFERENT]],
   ["900-1100 redeemed", "redeemed for another order", [OLDER, REGISTER]],

@@ -47,10 +47,11 @@ export function checkVoucherRegisters(
 ): Violation[] {
   // A list also shows vouchers that were redeemed before the history began.
   const called = new Set(history.exchanges.flatMap(({ ask }) => ("voucher" in ask ? [ask.voucher.id] : [])));
-  const isOlder = ({ voucherId, exchange }: VoucherOperation) =>
-    exchange?.ask.operation === "list" && !called.has(voucherId);
-  const operations = new RegisterOf(history, clock, records).operations().filter((operation) => !isOlder(operation));
+  const isOlder = (voucherId: string, of: readonly VoucherOperation[]) =>
+    !called.has(voucherId) && exchangesOf(of).some(isList) && exchangesOf(of).every(isList);
+  const operations = new RegisterOf(history, clock, records).operations();
   const broken = [...Map.groupBy(operations, ({ voucherId }) => voucherId)].flatMap(([voucherId, of]): Violation[] => {
+    if (isOlder(voucherId, of)) return [];
     const verdict = linearize(ACTIVE, of);
     if (verdict.kind === "linearizable") return [];
     if (verdict.kind === "undecided")
@@ -64,6 +65,7 @@ export function checkVoucherRegisters(
 }
 
 const exchangesOf = (operations: readonly VoucherOperation[]) => operations.flatMap(({ exchange }) => exchange ?? []);
+const isList = ({ ask }: Exchange) => ask.operation === "list";
 
 type VoucherAskOf = Extract<Exchange["ask"], { voucher: unknown }>;
 type DecidedAsk = Exclude<VoucherAskOf, { operation: "lookUp" | "events" | "publicEvents" }>;
