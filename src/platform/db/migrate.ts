@@ -166,14 +166,17 @@ const UNFINISHED_INDEXES = `
   SELECT i.indexrelid::regclass::text AS name FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
     JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE NOT i.indisvalid AND n.nspname = current_schema()`;
 
-/** The lock for which a session waits, and the processes that hold it. No row if the session does not wait. */
+/**
+ * The lock for which a session waits, and the other processes that hold it. No row if the session does not wait, or
+ * waits only for the end of this query, as CREATE INDEX CONCURRENTLY waits for every transaction.
+ */
 const BLOCKER = `
   SELECT CASE WHEN l.locktype = 'advisory' THEN 'another migration' ELSE
            coalesce('table ' || l.relation::regclass::text, 'a lock') || ', which is held by process '
              || string_agg(format('%s (%s)', a.pid, coalesce(nullif(a.application_name, ''), a.usename)), ', ')
          END AS blocker
     FROM pg_locks AS l
-    JOIN pg_stat_activity AS a ON a.pid = ANY (pg_blocking_pids(l.pid))
+    JOIN pg_stat_activity AS a ON a.pid = ANY (pg_blocking_pids(l.pid)) AND a.pid <> pg_backend_pid()
    WHERE l.pid = $1::int AND NOT l.granted
    GROUP BY l.locktype, l.relation`;
 
