@@ -123,7 +123,7 @@ async function endInOneTransaction(
   });
 }
 
-/** Deletes the records of ended references that no attempt needs any more. Returns their number. */
+/** Deletes records of ended references, once they are too old to matter to an attempt. Returns their number. */
 export async function removeEnds({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;
   for (;;) {

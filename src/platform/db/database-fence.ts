@@ -172,8 +172,7 @@ export class DatabaseFence implements DeploymentIdentity {
       const reading = await confirmMark(pool).catch((error) => {
         if (!this.#closed && !isDatabaseUnavailable(error)) this.#log.error({ err: error }, "cannot write a mark");
         this.refusal = refusalOf(error);
-        // The server has become read-only. New connections to it are refused, and open ones must not be used any more
-        // either.
+        // The server has become read-only. New connections to it are refused, so open ones are closed too.
         if (isReadOnly(error)) this.#closeConnections();
         return null;
       });

@@ -246,7 +246,7 @@ function endHold(was: Register): Register {
 }
 
 /**
- * The ends by the clock, without the reservation's name from before its ticket was known, which is not needed any more.
+ * The ends by the clock, without the name that the reservation had before its ticket was known.
  */
 function clockWithout({ hold, clock }: Register): Register["clock"] {
   const { [nameOfCall(hold?.call ?? 0)]: _, ...others } = clock;

@@ -18,7 +18,7 @@ const SUPPLY = 100;
 /** The interval of the partner's redeems. Milliseconds. */
 const REDEEM_EVERY_MS = 20;
 const QUIET_MS = 1_000;
-/** A percentile below this counts as short, whatever it is without load. Milliseconds. */
+/** A percentile below this counts as short, even if it is much shorter without load. Milliseconds. */
 const FLOOR_MS = 60;
 /**
  * Redeems without load take only 10 to 20 milliseconds, so even on two idle cores other work spoils four rounds in

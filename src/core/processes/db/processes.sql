@@ -17,7 +17,7 @@ DELETE FROM processes AS p WHERE p.seen_at < clock_timestamp() - interval '10 mi
 
 -- name: answer_canaries(process_id)
 -- Records that the canaries of these processes are committed. Writes to no other table, but takes the same locks on the
--- tables as a redemption, so that it waits for whatever a redemption would wait for. Skips locked rows, so that
+-- tables as a redemption, so that it waits for the same locks as a redemption. Skips locked rows, so that
 -- redemptions in the same transaction wait for none of them. Returns the processes whose rows were written, because
 -- only a transaction that has written shows that it can commit.
 WITH redeemed AS (INSERT INTO redemptions SELECT r.* FROM redemptions AS r WHERE false),

@@ -41,7 +41,7 @@ export const readJson = (bodyMax = BODY_MAX): RequestHandler[] => [
     if (!request.complete) request.once("end", () => (response.locals.receivedAtMs = performance.now()));
     next();
   },
-  // Reads the body whatever its Content-Type is.
+  // Reads the body regardless of its Content-Type.
   express.raw({ limit: bodyMax, type: () => true }),
   (request: Request, _response: Response, next: NextFunction) => {
     request.body = parseObject(request.body ?? NO_BYTES, request.get("content-type"));
