@@ -402,6 +402,8 @@ it("the page of a webhook endpoint shows its state and deliveries, escaped and w
   expect(eventTimes(second)).toEqual(Array.from({ length: 8 }, (_, index) => 8 - index));
   expect(eventTimes((await open(`${path}?state=Failed`)).text)).toEqual([31]);
   expect(eventTimes((await open(`${path}?state=Pending`)).text)).toEqual([33, 32]);
+  await db.query("DELETE FROM webhook_deliveries WHERE state = 'Failed'");
+  expect((await open(`${path}?state=Failed`)).text).toContain("None was given up: those that wait are tried again");
   for (const query of ["cursor=now", "state=Lost"]) expect((await open(`${path}?${query}`)).status, query).toBe(400);
   await db.query(
     `UPDATE webhook_endpoints

@@ -640,6 +640,32 @@ it("the portal shows webhook endpoints to keys with voucher.webhook, only of the
   expect((await open("/webhooks", key)).text).toContain("Your organization has no webhook endpoints yet.");
 });
 
+it("the portal says that a webhook endpoint fails, when the next attempt is due, and that there are more", async () => {
+  await db.query(
+    `INSERT INTO webhook_endpoints (id, organization_id, place, url, failures, failing_since)
+     VALUES ('whk_failing', $1, 1, 'https://shop.example.com/hooks', 3, now())`,
+    [partner.organizationId],
+  );
+  await db.query(
+    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, attempts, last_status,
+                                     last_failure, endpoint_id, event_id, voucher_id, event_type, state)
+     SELECT n, now(), CASE WHEN n < 11 THEN now() END, n, 3, 503, 'status', 'whk_failing', 'vch_x-' || n, 'vch_x',
+            'voucher.instance.redeemed', 'Pending' FROM generate_series(1, 11) AS n`,
+  );
+  const key = await readerOf(partner, { scopes: ["voucher.read", "voucher.webhook"] });
+  const { text } = await open("/webhooks", key);
+  expect(text).toContain('<span class="badge waiting">Enabled, failing</span>');
+  expect(text).toMatch(/Pending<\/span><br>next <time /);
+  expect(text).toContain("Pending</span><br>after the voucher's earlier event");
+  expect(text).toContain("Only the newest 10 deliveries are shown here.");
+  await db.query("DELETE FROM webhook_deliveries");
+  await db.query("UPDATE webhook_endpoints SET failures = 0, failing_since = NULL");
+  const calm = (await open("/webhooks", key)).text;
+  expect(calm).toContain('<span class="badge good">Enabled</span>');
+  expect(calm).not.toContain("Only the newest");
+  await db.query("DELETE FROM webhook_endpoints");
+});
+
 const inPages = <T>(items: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, page) => items.slice(page * size, (page + 1) * size));
 

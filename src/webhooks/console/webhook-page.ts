@@ -6,7 +6,6 @@ import type { Page, Visit } from "../../console/visit.ts";
 import { nameVouchers, type VoucherName } from "../../core/voucher/db/vouchers.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
-import { ENGLISH } from "../../pages/locale.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -18,7 +17,6 @@ import {
   renderFacts,
   renderFigures,
   renderSection,
-  renderStatus,
   renderTable,
   renderTrail,
 } from "../../pages/operator-frame.ts";
@@ -26,8 +24,14 @@ import { renderTime } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { createAnyWebhook } from "../acts.ts";
 import { readWebhookPage } from "../any-webhook.ts";
-import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../api/webhook-deliveries.ts";
+import {
+  DELIVERIES_KEPT_DAYS,
+  DELIVERY_STATES,
+  type DeliveryState,
+  type WebhookDeliveryView,
+} from "../api/webhook-deliveries.ts";
 import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from "../db/webhook-endpoints.ts";
+import { renderDeliveryState, renderWebhookState } from "../render-webhook-state.ts";
 
 /**
  * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The page cannot show
@@ -72,7 +76,7 @@ last ${DELIVERIES_KEPT_DAYS} days: ${
       : html`<a \
 href="${path}">all</a>`
   }${filters}.</p>\n`,
-  renderDeliveries(site, deliveries, await nameVouchers(ctx.pool, ids), sayNone(state, cursor)),
+  renderDeliveries(site, deliveries, await nameVouchers(ctx.pool, ids), sayNone(state, cursor, pending)),
   linkNext(nextCursor && `${path}?${filter}cursor=${nextCursor}`, "Earlier deliveries"),
 )}`,
   );
@@ -84,15 +88,14 @@ function addressFor({ role }: Visit["operator"], { url }: Pick<WebhookRow, "url"
 }
 
 function renderEndpointFacts(site: Site, operator: Visit["operator"], endpoint: WebhookRow): Html {
-  const { disabledReason, disabledAt, failingSince, previousSecretUntil } = endpoint;
-  const reason = disabledReason === null ? null : html` ${ENGLISH.t(`webhooks.reasons.${disabledReason}`)}`;
+  const { disabledAt, failingSince, previousSecretUntil } = endpoint;
   return renderFacts([
     ["Id", html`<code>${endpoint.id}</code>`],
     ["Organization", linkTo(site, "organizations", endpoint.organizationId)],
     ["URL", html`<code>${addressFor(operator, endpoint)}</code>`],
     ["Description", endpoint.description || null],
     ["Events", endpoint.eventTypes.length === 0 ? "all" : endpoint.eventTypes.join(", ")],
-    ["State", html`${renderWebhookState(endpoint)}${reason}`],
+    ["State", renderWebhookState(endpoint)],
     ["Disabled", disabledAt === null ? null : renderTime(disabledAt)],
     ["Failing since", failingSince === null ? null : renderTime(failingSince)],
     ["Previous secret signs until", previousSecretUntil === null ? null : renderTime(previousSecretUntil)],
@@ -100,10 +103,13 @@ function renderEndpointFacts(site: Site, operator: Visit["operator"], endpoint: 
   ]);
 }
 
-function sayNone(state: string | undefined, cursor: string | undefined): string {
+function sayNone(state: DeliveryState | undefined, cursor: string | undefined, pending: number): string {
   if (cursor !== undefined) return NO_FURTHER;
-  const none = state === undefined ? "No deliveries yet." : `No delivery is ${state}.`;
-  return `${none} Each event of the organization's vouchers that is chosen here is delivered.`;
+  if (state === undefined)
+    return "No deliveries yet. Each event of the organization's vouchers that is chosen here is sent.";
+  const none = `No delivery is ${state}.`;
+  if (state !== "Failed" || pending === 0) return none;
+  return `${none} None was given up: those that wait are tried again while the endpoint is enabled.`;
 }
 
 function renderDeliveries(
@@ -119,7 +125,7 @@ function renderDeliveries(
       html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}\
 <br>${linkTo(site, "vouchers", delivery.voucherId)}${renderOrder(names.get(delivery.voucherId))}`,
       renderTime(delivery.createdAt),
-      html`${renderStatus(delivery.state)}${renderNext(delivery)}`,
+      renderDeliveryState(delivery),
       String(delivery.attempts),
       describeAttempt(delivery),
     ]),
@@ -174,20 +180,8 @@ export async function renderWebhooks({ ctx, site, operator, id }: Visit): Promis
   return renderSection("webhooks", "Webhook endpoints", actions, table);
 }
 
-function renderWebhookState(endpoint: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
-  if (endpoint.disabledReason !== null) return html`<span class="badge bad">Disabled</span>`;
-  if (endpoint.failingSince === null) return html`<span class="badge good">Enabled</span>`;
-  return html`<span class="badge waiting">Enabled, failing</span>`;
-}
-
 /** The result of the last attempt: its status, the reason for its failure, or both. Empty before the first attempt. */
 function describeAttempt({ lastStatus, lastFailure }: WebhookDeliveryView): string {
   const words = lastFailure === null || lastFailure === "status" ? [] : [lastFailure.replaceAll("_", " ")];
   return [...(lastStatus === null ? [] : [String(lastStatus)]), ...words].join(", ");
-}
-
-/** When the next attempt is due, or a note that an earlier delivery must end first. Null for a finished delivery. */
-function renderNext({ state, nextAttemptAt }: WebhookDeliveryView): Html | null {
-  if (nextAttemptAt !== null) return html`<br>next ${renderTime(nextAttemptAt)}`;
-  return state === "Pending" ? html`<br>after the voucher's earlier event` : null;
 }

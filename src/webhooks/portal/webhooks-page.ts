@@ -5,7 +5,7 @@ import { describeEvent } from "../../pages/event-words.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import type { Locale } from "../../pages/locale.ts";
-import { renderFacts, renderStatus, renderTable } from "../../pages/operator-frame.ts";
+import { renderFacts, renderTable } from "../../pages/operator-frame.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
 import { layOutForPortal, linkVoucher, type PortalCaller, type PortalPage } from "../../portal/portal-frame.ts";
 import type { DeliveriesResponse } from "../api/webhook-deliveries.ts";
@@ -13,9 +13,14 @@ import type { WebhookView } from "../api/webhooks.ts";
 import { webhookVariables } from "../declared.ts";
 import { readDeliveries } from "../deliveries.ts";
 import { listWebhooks } from "../partner-webhooks.ts";
+import { renderDeliveryState, renderWebhookState } from "../render-webhook-state.ts";
+
+/** Maximum number of an endpoint's deliveries on the page. */
+const DELIVERIES_MAX = 10;
 
 /** An endpoint with its last deliveries, and the names of their vouchers. */
-type Endpoint = WebhookView & Pick<DeliveriesResponse, "deliveries"> & { names: ReadonlyMap<string, VoucherName> };
+type Endpoint = WebhookView &
+  Pick<DeliveriesResponse, "deliveries" | "nextCursor"> & { names: ReadonlyMap<string, VoucherName> };
 
 type Deps = DepsOf<typeof readDeliveries> &
   DepsOf<typeof readConfirmed> & { portalReads: Bulkhead<"organization">; config: Site };
@@ -29,10 +34,10 @@ export const webhooksPage: PortalPage<Deps> = {
     const read = async () => {
       const endpoints: Endpoint[] = [];
       for (const webhook of (await listWebhooks(deps, deps.pool, caller.organizationId)).webhooks) {
-        const query = { cursor: undefined, limit: 10 };
-        const { deliveries } = await readDeliveries(deps, caller.organizationId, webhook.id, query);
+        const query = { cursor: undefined, limit: DELIVERIES_MAX };
+        const { deliveries, nextCursor } = await readDeliveries(deps, caller.organizationId, webhook.id, query);
         const ids = deliveries.map(({ voucherId }) => voucherId);
-        endpoints.push({ ...webhook, deliveries, names: await nameVouchers(deps.pool, ids) });
+        endpoints.push({ ...webhook, deliveries, nextCursor, names: await nameVouchers(deps.pool, ids) });
       }
       return renderWebhooks(deps.config, caller, endpoints);
     };
@@ -54,19 +59,14 @@ ${
 
 function renderEndpoint(
   site: Site,
-  { id, url, description, disabledReason, failingSince, deliveries, names }: Endpoint,
+  { id, url, description, disabledReason, failingSince, deliveries, nextCursor, names }: Endpoint,
   locale: Locale,
 ): Html {
   const { t, time } = locale;
   return html`<section aria-labelledby="${id}"><h2 id="${id}"><bdi>${description || url}</bdi></h2>
 ${renderFacts([
   ["URL", html`<code>${url}</code>`],
-  [
-    t("webhooks.facts.state"),
-    disabledReason === null
-      ? t("webhooks.facts.enabled")
-      : `${t("webhooks.facts.disabled")} ${t(`webhooks.reasons.${disabledReason}`)}`,
-  ],
+  [t("webhooks.facts.state"), renderWebhookState({ disabledReason, failingSince }, locale)],
   [t("webhooks.facts.failingSince"), failingSince === null ? null : time(failingSince)],
 ])}
 ${renderTable(
@@ -76,17 +76,18 @@ ${renderTable(
     `${t("portal.facts.voucher")}, ${t("portal.columns.order")}`,
     ...(["happened", "state", "attempts", "lastAnswer"] as const).map((name) => t(`webhooks.columns.${name}`)),
   ],
-  deliveries.map(({ eventType, voucherId, createdAt, state, attempts, lastStatus, lastFailure }) => [
+  deliveries.map(({ eventType, voucherId, createdAt, state, nextAttemptAt, attempts, lastStatus, lastFailure }) => [
     describeEvent(eventType, locale).title,
     linkVoucher(site, voucherId, names.get(voucherId), locale),
     time(createdAt),
-    renderStatus(state, t(`webhooks.states.${state}`)),
+    renderDeliveryState({ state, nextAttemptAt }, locale),
     String(attempts),
     String(lastStatus ?? (lastFailure === null ? "" : t(`webhooks.failures.${lastFailure}`))),
   ]),
   t(disabledReason === null ? "webhooks.noDeliveries" : "webhooks.noDeliveriesNow"),
   { stacks: true },
 )}
+${nextCursor === null ? null : html`<p class="fine">${t("webhooks.newest", { count: DELIVERIES_MAX })}</p>`}
 </section>
 `;
 }
