@@ -31,11 +31,23 @@ export async function viewListings(
   cursor: string,
   limit: number,
 ): Promise<ListingsResponse> {
+  const { listings, nextCursor } = await findListings(ctx, visitor, userId, cursor, limit);
+  return { listings: listings.map(({ shown }) => shown), nextCursor };
+}
+
+/** The same listings, each with its organization's time zone, for a page. */
+export async function findListings(
+  ctx: Deps & { keptCounts: KeptCounts },
+  visitor: Requester<"visitor">,
+  userId: string | null,
+  cursor: string,
+  limit: number,
+): Promise<{ listings: { shown: ListingResponse; timeZone: string }[]; nextCursor: string | null }> {
   const found = await ctx.publicReads(visitor, () => selectListings(ctx.pool, userId, cursor, limit + 1));
   const page = found.slice(0, limit);
   const view = async (listing: Listing) => {
     const available = listing.isLeft ? Math.max(1, await ctx.keptCounts.read(listing.offer.batchId, visitor)) : 0;
-    return viewListing(listing, available);
+    return { shown: viewListing(listing, available), timeZone: listing.timeZone };
   };
   return {
     listings: await Promise.all(page.map(view)),

@@ -164,7 +164,8 @@ it("customers' pages show times in the organization's time zone, and programs ge
   await changeOrganization.run(provisioning(servers.db), offer.organizationId, { timeZone: "Europe/Berlin" });
   const { code } = await makeReferral(servers.db, offer);
   const path = chainPath(offer.vouchers[0]?.id ?? "");
-  for (const page of [path, `/r/${code}`]) expect((await open(page)).text, page).toContain(">28 February 2051</time>");
+  for (const page of [path, `/r/${code}`, "/marketplace/listings?limit=100"])
+    expect((await open(page)).text, page).toContain(">28 February 2051</time>");
   for (const page of [path, `${path}/history`]) {
     const { text } = await open(page);
     expect(text, page).toMatch(/<time datetime="[^"]*Z">\d+ \w+ \d{4}, \d\d:\d\d(:\d\d)? (CET|CEST)<\/time>/);

@@ -5,7 +5,7 @@
 -- all reservations for each listing, or that starts with the products.
 SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.suspended_at IS NOT NULL AS suspended, b.retail_price_usd AS "retailPriceUsd",
        b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths", b.usage_unit_label AS "usageUnitLabel", p.id AS "productId",
-       p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand, w.kind AS "window.kind", w.opens_at AS "window.opensAt",
+       p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand, g.time_zone AS "timeZone", w.kind AS "window.kind", w.opens_at AS "window.opensAt",
        w.closes_at AS "window.closesAt", g.sandbox, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        supply."isLeft"
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock

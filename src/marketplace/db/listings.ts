@@ -33,6 +33,8 @@ const LISTING = {
   priceUsd: numeric,
   benefitMonths: integer,
   usageUnitLabel: orNull(text),
+  /** The organization's. */
+  timeZone: text,
   sandbox: boolean,
 };
 

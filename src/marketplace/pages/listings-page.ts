@@ -4,17 +4,17 @@ import type { Locale } from "../../pages/locale.ts";
 import { type DepsOf, validate } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
 import { type ListingResponse, listingsQuery } from "../api/listings.ts";
-import { viewListings } from "../view-listings.ts";
+import { findListings } from "../view-listings.ts";
 
 /** The marketplace's page, with the listings that an anonymous user may see. */
 export async function renderListings(
-  deps: DepsOf<typeof viewListings> & { config: Site },
+  deps: DepsOf<typeof findListings> & { config: Site },
   visitor: Visitor,
   query: unknown,
   locale: Locale,
 ): Promise<Html> {
   const { cursor, limit } = validate(listingsQuery, query);
-  const { listings, nextCursor } = await viewListings(deps, visitor, null, cursor, limit);
+  const { listings, nextCursor } = await findListings(deps, visitor, null, cursor, limit);
   const nextQuery = `cursor=${encodeURIComponent(nextCursor ?? "")}&limit=${limit}`;
   const next = `${deps.config.basePath}/marketplace/listings?${nextQuery}`;
   const { t } = locale;
@@ -30,7 +30,7 @@ ${
   listings.length === 0
     ? html`<p class="notice">${t("marketplace.listings.none")}</p>`
     : html`<ul \
-class="cards">${listings.map((listing) => renderListing(listing, locale))}</ul>`
+class="cards">${listings.map(({ shown, timeZone }) => renderListing(shown, locale.in(timeZone)))}</ul>`
 }
 ${nextCursor === null ? null : html`<p><a rel="next" href="${next}">${t("marketplace.listings.next")}</a></p>`}`,
   });
