@@ -39,6 +39,9 @@ export type OperatedSite = NavigatedSite & {
 /** The verbs of acts that cannot be taken back. */
 const FINAL = /^(?:clean|decline|end|erase|revoke|void)\b/;
 
+/** Whether an act cannot be taken back. `path` ends with its verb. */
+export const isFinal = (path: string): boolean => FINAL.test(path.slice(path.lastIndexOf("/") + 1));
+
 /**
  * Links to the actions on an entity, each with its path after the entity's path and its label. Leaves out actions that
  * the operator may not use. Those that cannot be taken back stand apart, after the others.
@@ -50,7 +53,7 @@ export function linkActions(
 ): Html | null {
   const offered = actions.filter(([path]) => site.offers(`/${[...entity, path].join("/")}`));
   if (offered.length === 0) return null;
-  const { final = [], others = [] } = Object.groupBy(offered, ([path]) => (FINAL.test(path) ? "final" : "others"));
+  const { final = [], others = [] } = Object.groupBy(offered, ([path]) => (isFinal(path) ? "final" : "others"));
   const link = ([path, label]: readonly [string, string]) =>
     html`<a href="${opsPath(site, ...entity)}/${path}">${label}</a> `;
   const apart = final.length === 0 ? null : html`<span class="final">${final.map(link)}</span>`;

@@ -40,6 +40,9 @@ it("only an admin sees and may send an organization's form that erases by refere
     return text.includes(`/ops/organizations/${partner.organizationId}/erase"`);
   };
   expect([await offersIt("viewer"), await offersIt("operator"), await offersIt("admin")]).toEqual([false, false, true]);
+  const form = await browse(`${pageOf(partner.organizationId)}/erase`, { headers: operators.admin.headers });
+  expect([...form.text.matchAll(/<(?:input|select) id="f-(\w+)"/g)].at(-1)?.[1]).toBe("confirmation");
+  expect(form.text).toContain('<button type="submit" class="final">');
   for (const role of ["viewer", "operator"] as const) {
     expect((await send(role, { ref: "Mrs. Olive", confirmation: "Mrs. Olive" })).status).toBe(403);
   }

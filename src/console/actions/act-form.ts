@@ -38,7 +38,7 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
     ...(act.present && { present: act.present }),
     findProblems: (db, entered) => findProblems(act, valuesOfForm(act.fields, entered), db),
     partly: (_done: number, _total: number, soFar?: object) => (soFar && act.partly?.(soFar as Result)) ?? null,
-    fields: { ...confirmation, ...fieldsOfForm(act.fields) },
+    fields: { ...fieldsOfForm(act.fields), ...confirmation },
     unrecorded: Object.keys(confirmation),
     ...(about !== undefined && { about }),
     ...(refused !== undefined && { refused }),

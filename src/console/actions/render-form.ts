@@ -5,6 +5,7 @@ import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import {
+  isFinal,
   layOutForOperators,
   renderSteps,
   renderTrail,
@@ -95,7 +96,7 @@ export async function renderFormPage(
         : html`<input type="hidden" \
 name="${FORM_TOKEN}" value="${crypto.randomUUID()}">`
     }
-${fields}<button type="submit">${action.is[2]}</button>
+${fields}<button type="submit"${isFinal(action.is[0]) ? html` class="final"` : null}>${action.is[2]}</button>
 </form>`,
   );
 }
