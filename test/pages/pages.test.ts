@@ -431,7 +431,15 @@ it("a referrer's link in a browser shows the offer, how to claim it, and a previ
   const { code } = await makeReferral(servers.db, offer);
   const { status, kind, headers, text } = await open(`/r/${code}`);
   expect([status, kind, headers.get("vary")]).toEqual([200, "page", "Accept, Accept-Language"]);
-  for (const words of ["Pass from Brand", "$50.00", "6 months", "Available", "Use it by", `/r/${code}/claim`]) {
+  for (const words of [
+    "Pass from Brand",
+    "$50.00",
+    "Length of the benefit",
+    "6 months",
+    "Available",
+    "Use it by",
+    `/r/${code}/claim`,
+  ]) {
     expect(text).toContain(words);
   }
   expect(text).not.toContain(offer.vouchers[0]?.code);
