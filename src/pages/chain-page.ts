@@ -81,7 +81,7 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
     limit: limit + overlap,
   });
   const before = chain.events[0]?.sequence === after ? (chain.events.shift() ?? null) : null;
-  const { timeZone } = await readFace(deps, visitor, chain.entityId);
+  const { timeZone, productName, brand } = await readFace(deps, visitor, chain.entityId);
   const locale = ofReader.in(timeZone);
   const { baseUrl } = deps.config;
   const excerpt = { chain, path: historyPath(deps.config, chain), after, limit, locale };
@@ -89,12 +89,14 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
   for (const read of ofWings)
     notes.push(...[(await read(deps, visitor, { ...excerpt, events: chain.events })) ?? []].flat());
   const { t, markup } = locale;
+  const names = { product: html`<bdi>${productName}</bdi>`, brand: html`<bdi>${brand}</bdi>` };
   return layOut(deps.config, {
     locale,
     title: t(chain.sandbox ? "chain.sandboxTitle" : "chain.title", { id: chain.entityId }),
     scripts: [ASSETS.chainScript],
     description: t("chain.description"),
     main: html`<h1>${t("chain.heading")}</h1>
+<p class="lead">${markup("frame.from", names)}</p>
 ${chain.sandbox ? renderSandboxNotice(locale) : null}
 <p class="entity"><span class="label">${t("chain.voucher")}</span> \
 <code id="entity-id" class="copied" data-entity-type="${chain.entityType}" data-time-zone="${timeZone}">\

@@ -179,6 +179,7 @@ it("the page of a voucher's chain describes each event, with its time, seal, has
   expect(text.match(/>Sealed</g)).toHaveLength(2);
   for (const part of [
     voucher.id,
+    "</bdi> from <bdi>Brand",
     "<strong>Issued</strong>",
     "<strong>Redeemed</strong>",
     "The voucher was used at a checkout. It cannot be used again.",
