@@ -311,8 +311,11 @@ function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPag
     const further = ofWings.filter((page) => page.isOpenTo(deps, scopes));
     const caller = Object.assign(callerOf(response), { further, shown: deps.config.basePath + request.path });
     if (wantsPage(response)) {
+      // The address of an unknown order has its reference, and never a code. Express forgets it before an error page.
+      const { externalRef = request.query.externalRef } = request.params;
+      const entered = typeof externalRef === "string" ? externalRef : "";
       response.locals.errorPage = (refusal, status, requestId, language) => {
-        const top = renderTop(deps.config, { ...caller, locale: localeIn(language) });
+        const top = renderTop(deps.config, { ...caller, locale: localeIn(language) }, entered);
         return renderErrorPage(deps.config, refusal, status, requestId, language, { top });
       };
     }

@@ -322,6 +322,7 @@ describe("an order in the portal", () => {
       status: 404,
       text: expect.stringContaining("<h1>No redemption with this reference</h1>"),
     });
+    expect(unknown.text).toContain('type="search" value="none"');
   });
 
   it("an order in the portal is found by its reference, its voucher code and its redeem code", async () => {
