@@ -12,11 +12,12 @@ export function renderMonthPage(
 ): Html {
   const path = portalPath(site, "redemptions");
   const { locale } = caller;
-  const [from, to] = [startOfMonth(month, locale), startOfMonth(addMonths(month, 1), locale)];
+  const next = addMonths(month, 1);
+  const [from, to] = [startOfMonth(month, locale), startOfMonth(next, locale)];
   const { t, markup } = locale;
   const title = t("portal.ofMonth", { month: locale.month(month) });
   const statement = t("portal.statement", { month: locale.month(month) });
-  const days = daysBetween(`${month}-01`, `${addMonths(month, 1)}-01`);
+  const days = daysBetween(`${month}-01`, `${next}-01`);
   const begun = days.filter((day) => startOfDay(day, locale) < completeUntil);
   const main = html`<h1>${title}</h1>
 <p>${renderTotal(sums, locale)} \
@@ -28,8 +29,8 @@ ${to <= completeUntil ? t("portal.inMonth") : markup("portal.monthEnds", { time:
 <form class="check" action="${path}" method="get"><label for="month">${t("portal.anotherMonth")}</label>
 <div class="row"><input id="month" name="month" type="month" value="${month}" placeholder="2026-11" required> \
 <button type="submit">${t("portal.show")}</button></div></form>
-<p class="screen"><a href="${path}?month=${addMonths(month, -1)}">${t("portal.monthBefore")}</a> · \
-<a href="${path}?month=${addMonths(month, 1)}">${t("portal.monthAfter")}</a></p>
+<p class="screen"><a href="${path}?month=${addMonths(month, -1)}">${t("portal.monthBefore")}</a>\
+${to <= completeUntil ? html` · <a href="${path}?month=${next}">${t("portal.monthAfter")}</a>` : null}</p>
 ${renderDays(site, title, begun, sums, locale)}
 ${renderSumTables(title, sums, locale)}`;
   return layOutForPortal(site, caller, title, main);

@@ -216,7 +216,7 @@ ${to <= page.completeUntil ? t("portal.onDay") : markup("portal.endsAt", { time:
 <div class="row"><input id="day" name="day" type="date" value="${day}" required> \
 <button type="submit">${t("portal.show")}</button></div></form>
 <p class="screen"><a href="${path}?day=${addDays(day, -1)}">${t("portal.dayBefore")}</a> · \
-<a href="${path}?day=${addDays(day, 1)}">${t("portal.dayAfter")}</a> · \
+${to <= page.completeUntil ? html`<a href="${path}?day=${addDays(day, 1)}">${t("portal.dayAfter")}</a> · ` : null}\
 <a href="${path}?month=${day.slice(0, 7)}">${t("portal.wholeMonth")}</a></p>
 ${renderTable(
   title,

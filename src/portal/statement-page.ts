@@ -15,20 +15,21 @@ const ROWS_MAX = 8;
 
 /** The statement of a month by brand, product and key, on one side of A4. */
 export function renderStatementPage(site: Site, caller: PortalCaller, statement: Statement): Html {
-  const { month, lines, rowsHash } = statement;
+  const { month, lines, rowsHash, completeUntil } = statement;
   const path = portalPath(site, "statement");
   const { locale } = caller;
   const { t } = locale;
   const title = t("portal.statement", { month: locale.month(month) });
   const sums = lines.map(({ amountUsd, ...line }) => ({ ...line, cents: Math.round(amountUsd * 100) }));
+  const next = addMonths(month, 1);
   const timeOf = (at: string | null) => at && locale.time(at);
   const main = html`<div class="statement"><h1>${title}</h1>
 <p>${renderTotal(sums, locale)}. ${describeState(statement, locale)}</p>
 <p class="fine">${t("portal.statementZone")}</p>
 <p class="screen"><a href="${path}.csv?month=${month}">${t("portal.statementCsv")}</a> · \
 <a href="${portalPath(site, "redemptions")}?month=${month}">${t("portal.eachOfMonth")}</a></p>
-<p class="screen"><a href="${path}?month=${addMonths(month, -1)}">${t("portal.monthBefore")}</a> · \
-<a href="${path}?month=${addMonths(month, 1)}">${t("portal.monthAfter")}</a></p>
+<p class="screen"><a href="${path}?month=${addMonths(month, -1)}">${t("portal.monthBefore")}</a>\
+${next <= completeUntil ? html` · <a href="${path}?month=${next}">${t("portal.monthAfter")}</a>` : null}</p>
 ${renderFacts([
   [t("portal.facts.counted"), locale.count.format(statement.redemptions)],
   [t("portal.facts.first"), timeOf(statement.firstRedeemedAt)],

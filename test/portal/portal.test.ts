@@ -166,9 +166,12 @@ describe("the numbers of the portal", () => {
     }
     const { text } = await open(`/redemptions?month=${month}`);
     expect(text).toContain(`href="/portal/redemptions?month=${before}">The month before`);
-    expect((await open("/redemptions?month=2026-12")).text).toContain(
-      'href="/portal/redemptions?month=2027-01">The month after',
+    expect(text).not.toContain("The month after");
+    expect((await open(`/redemptions?month=${before}`)).text).toContain(
+      `href="/portal/redemptions?month=${month}">The month after`,
     );
+    expect((await open(`/redemptions?day=${daysAgo(0)}`)).text).not.toContain("The day after");
+    expect((await open(`/redemptions?day=${daysAgo(1)}`)).text).toContain(`?day=${daysAgo(0)}">The day after`);
     expect((await open("/redemptions?month=2999-12")).status).toBe(200);
   });
 
@@ -181,7 +184,9 @@ describe("the numbers of the portal", () => {
       [before, "This statement is final and never changes."],
     ] as const) {
       const neighbour = shown === month ? `${before}">The month before` : `${month}">The month after`;
-      expect((await open(`/statement?month=${shown}`)).text).toContain(`href="/portal/statement?month=${neighbour}`);
+      const page = (await open(`/statement?month=${shown}`)).text;
+      expect(page).toContain(`href="/portal/statement?month=${neighbour}`);
+      expect(page.includes("The month after")).toBe(shown === before);
       expect((await open(`/redemptions?month=${shown}`)).text).toContain(`href="/portal/statement?month=${shown}">`);
       const { text } = await open(`/statement?month=${shown}`);
       const { body } = await till.statement(shown);
