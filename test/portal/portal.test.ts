@@ -78,7 +78,7 @@ describe("the numbers of the portal", () => {
       expect(sectionOf(text, id), id).toContain(`<strong>${count}, $${sum}</strong>`);
     }
     expect(sectionOf(text, "yesterday")).toContain("<strong>301 redemptions, $5,997.10</strong>");
-    const byKey = sectionOf(text, "yesterday").split("by key").at(-1);
+    const byKey = sectionOf(text, "yesterday").split("by till or shop").at(-1);
     expect(byKey).toContain(
       `<td><bdi>${escaped(`${HOSTILE} till`)}</bdi></td><td class="figure">300</td><td class="figure">$5,997.00</td>`,
     );
@@ -195,7 +195,7 @@ describe("the numbers of the portal", () => {
       expect(text).toContain(sentence);
       if (body.final) expect(text).toContain(`<code>${body.rowsHash}</code>`);
       const { brand, keyLabel, keyId } = body.lines[0];
-      for (const name of ["Brand", "Product", "Key"]) expect(text).toContain(`<th scope="col">${name}</th>`);
+      for (const name of ["Brand", "Product", "Till or shop"]) expect(text).toContain(`<th scope="col">${name}</th>`);
       expect(text).toContain(`<td><bdi>${escaped(brand)}</bdi></td><td class="figure">${body.redemptions}</td>`);
       expect(text).toContain(`<bdi>${escaped(keyLabel ?? keyId)}</bdi>`);
       const headers = { "x-api-key": tillKey, accept: "text/csv" };
