@@ -14,11 +14,14 @@ function topOf(largest: number): number {
 }
 
 /**
- * A bar with its value for each count, above an axis with names and next to a scale. Positions are relative to the
- * picture's size, so texts keep their size. The page must have the same numbers in a table.
+ * A bar with its value for each count, above an axis with names and next to a scale. A phone shows only the largest
+ * value. Positions are relative to the picture's size, so texts keep their size. The page must have the same numbers in
+ * a table.
  */
 export function renderBars(name: string, bars: readonly Bar[], { format }: Intl.NumberFormat): Html {
-  const top = topOf(Math.max(...bars.map(({ count }) => count)));
+  const counts = bars.map(({ count }) => count);
+  const largest = counts.indexOf(Math.max(...counts));
+  const top = topOf(Math.max(...counts));
   const width = 100 / bars.length;
   const percent = (part: number) => `${Math.round(part * 100) / 100}%`;
   const scale = [top, top / 2, 0].map((value) => {
@@ -32,7 +35,12 @@ ${bars.map(({ label, tick, count }, at) => {
   const [height, middle] = [(100 * count) / top, percent((at + 0.5) * width)];
   return html`<rect x="${percent((at + 0.1) * width)}" y="${percent(100 - height)}" width="${percent(0.8 * width)}" \
 height="${percent(height)}"><title>${label}: ${format(count)}</title></rect>\
-${count === 0 ? null : html`<text class="value" x="${middle}" y="${percent(100 - height)}">${format(count)}</text>`}\
+${
+  count === 0
+    ? null
+    : html`<text class="value"${at === largest ? html` data-largest` : null} \
+x="${middle}" y="${percent(100 - height)}">${format(count)}</text>`
+}\
 ${tick === undefined ? null : html`<text class="tick" x="${middle}" y="100%" dy="1.5em">${tick}</text>`}`;
 })}</svg>`;
 }

@@ -98,6 +98,7 @@ describe("the numbers of the portal", () => {
     const total = rows.reduce((sum, [, , count]) => sum + Number(count), 0);
     expect(text).toContain(`<tfoot><tr><td>Total</td><td class="figure">${total}</td>`);
     expect(text.match(/<text class="value"/g)).toHaveLength(rows.filter(([, , count]) => count !== "0").length);
+    expect(text.match(/data-largest [^>]*>(\d+)/)?.[1]).toBe("301");
   });
 
   it("the portal's pages of a day list each redemption once, and each page has the whole day's total", async () => {
