@@ -9,6 +9,7 @@ import {
   renderFigures,
   renderSteps,
   renderTable,
+  STACKS,
   sectionStep,
 } from "../pages/operator-frame.ts";
 import { renderTime } from "../pages/time.ts";
@@ -90,6 +91,7 @@ ${renderTable(
   ["Time", "Key", "Call", "Status", "Error", "Duration", "Request"],
   shown.map((call) => renderCall(call, path)),
   "No calls within the last hour. A call appears here after a second.",
+  STACKS,
 )}${linkNext(more ? `${path}?${next}` : null, "Earlier calls")}`,
   );
 }

@@ -248,7 +248,7 @@ function renderQueues(site: Site, { queues }: Overview): Html {
 ${paused ? html` <span class="badge bad">Paused</span>` : null}`,
     ...[workers, waiting, active, failed].map(show),
   ]);
-  return renderTable("Queues", ["Queue", "Workers", "Waiting", "Active", "Failed"], rows, "");
+  return renderTable("Queues", ["Queue", "Workers", "Waiting", "Active", "Failed"], rows, "", STACKS);
 }
 
 function renderProcesses({ processes }: Overview): Html {

@@ -43,10 +43,11 @@ export async function renderMarkdown(source: string, addressOf: ReadLink, readPr
     extensions: [{ name: "samples", renderer: ({ raw, samples }) => renderSamples(raw, samples, renderCode).markup }],
     hooks: {
       processAllTokens: join,
-      // Tables and pictures scroll on small screens. The tab stop makes this possible with a keyboard.
+      // Pictures and wide tables scroll. The tab stop makes this possible with a keyboard.
       postprocess: (markup) =>
         markup
-          .replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>')
+          .replaceAll(/<table>.*?<\/table>/gs, stackTable)
+          .replaceAll(/<p>(<img [^>]*>)<\/p>/g, '<div class="scroll" tabindex="0">$1</div>')
           // A screen reader cannot read out an empty heading.
           .replaceAll(/<th(?: [^>]*)?><\/th>/g, "<td></td>"),
     },
@@ -67,6 +68,16 @@ export async function renderMarkdown(source: string, addressOf: ReadLink, readPr
   // none before the list is read.
   const body = new Html(marked.parse(source, { async: false }));
   return { body, headings: getHeadingList() };
+}
+
+/** A table whose rows become lists of names and values on a small screen. */
+function stackTable(table: string): string {
+  const names = Array.from(table.matchAll(/<th(?: [^>]*)?>(.*?)<\/th>/gs), ([, name = ""]) =>
+    name.replaceAll(/<[^>]*>/g, ""),
+  );
+  let at = 0;
+  const named = table.replaceAll("<td", () => `<td data-name="${names[at++ % names.length]}"`);
+  return `<div class="scroll stacks" tabindex="0">${named}</div>`;
 }
 
 /** The language of a code block or a program, as shown on its tab. */
