@@ -164,7 +164,7 @@ const showOperators: Page = async ({ ctx, site, query }) => {
   const counts = new Map((await countOperators(ctx.pool)).map(({ role, operators }) => [role, operators]));
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
   const figures = renderFigures(
-    ["Can sign in", COUNT.format(total)],
+    ["Named operators", COUNT.format(total)],
     ...OPERATOR_ROLES.map((role) => [`As ${role}`, COUNT.format(counts.get(role) ?? 0)] as const),
   );
   return renderList(

@@ -53,7 +53,7 @@ export const queuePage: Page<QueuesDeps & { queueViews: Pick<QueueViews, "open">
   const steps = [sectionStep(site, "Queues"), { path: opsPath(site, "queues", queue.name), label: queue.name }];
   const main = html`${renderSteps(steps)}<h1>Queue ${queue.name}</h1>
 ${renderPause(queue)}${renderState(queue)}
-${linkActs(visit, queue)}
+${linkActs(visit, queue, ["promote", "Promote delayed jobs"])}
 ${renderSection("failed", "Failed jobs", linkFailedActs(visit, queue, failed), renderFailed(visit, queue.name, failed))}
 ${renderSection("workers", "Workers", renderWorkers(queue, WORKERS_MAX.ofOne))}`;
   return layOutForOperators(site, `Queue ${queue.name}`, main);
@@ -112,15 +112,19 @@ function renderWorkers({ workers }: QueueState, max: number): Html {
 }
 
 /** Links to the acts on a queue as a whole. */
-function linkActs({ site }: Visit, { name, paused, pausedShards, shards }: QueueState): Html | null {
+function linkActs(
+  { site }: Visit,
+  { name, paused, pausedShards, shards }: QueueState,
+  ...further: readonly (readonly [path: string, label: string])[]
+): Html | null {
   const pause = pausedShards < shards ? [["pause", "Pause"] as const] : [];
   const resume = paused ? [["resume", "Resume"] as const] : [];
-  return linkActions(site, ["queues", name], ...resume, ...pause);
+  return linkActions(site, ["queues", name], ...resume, ...pause, ...further);
 }
 
 function linkFailedActs({ site }: Visit, { name }: QueueState, failed: readonly FailedJob[] | null): Html | null {
   const acts = failed?.length === 0 ? [] : [["retry", "Retry all"] as const, ["clean", "Remove all"] as const];
-  return linkActions(site, ["queues", name], ...acts, ["promote", "Promote delayed jobs"]);
+  return linkActions(site, ["queues", name], ...acts);
 }
 
 function renderFailed({ site, seesCredentials }: Visit, name: string, failed: readonly FailedJob[] | null): Html {

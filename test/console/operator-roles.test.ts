@@ -100,11 +100,11 @@ it("the page of operators counts the active operators of each role", async () =>
       Array.from(text.matchAll(/<dt>(.*?)<\/dt><dd>(\d+)</g), ([, name, count]) => [name, count]),
     );
   };
-  expect(await read()).toEqual({ "Can sign in": "4", "As viewer": "2", "As operator": "1", "As admin": "1" });
+  expect(await read()).toEqual({ "Named operators": "4", "As viewer": "2", "As operator": "1", "As admin": "1" });
   await db.query("UPDATE operators SET expires_at = clock_timestamp() WHERE id = $1", [id]);
-  expect(await read()).toEqual({ "Can sign in": "3", "As viewer": "1", "As operator": "1", "As admin": "1" });
+  expect(await read()).toEqual({ "Named operators": "3", "As viewer": "1", "As operator": "1", "As admin": "1" });
   await db.query("UPDATE operators SET expires_at = NULL, revoked_at = clock_timestamp() WHERE id = $1", [id]);
-  expect(await read()).toMatchObject({ "Can sign in": "3" });
+  expect(await read()).toMatchObject({ "Named operators": "3" });
 });
 
 it("a viewer sees no code, not even that of a used voucher", async () => {

@@ -154,6 +154,8 @@ describe("failed jobs", () => {
   it("only failed jobs can be retried or removed, and only a delayed job can be promoted", async () => {
     const before = await newestEntry();
     const voucherId = "vch_none";
+    const [ofQueue = "", ofFailed = ""] = (await open("/queues/redeem")).text.split('id="failed"');
+    expect([ofQueue, ofFailed].map((part) => part.includes('/queues/redeem/promote"'))).toEqual([true, false]);
     const delayed = await shards[0]?.add("redeem", { voucherId }, { delay: 3_600_000, jobId: "delayed-job" });
     for (const [act, job] of [
       ["clean", "delayed-job"],
