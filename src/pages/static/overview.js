@@ -67,8 +67,16 @@ function drawPlots() {
         })),
       ],
     };
-    return { plot: new uPlot(options, readTable(of), place), place, of };
+    const plot = { plot: new uPlot(options, readTable(of), place), place, of };
+    markEmpty(plot);
+    return plot;
   });
+}
+
+/** Without a number above zero, the style sheet shows a sentence in place of the plot. */
+function markEmpty({ place, of }) {
+  const [, ...columns] = readTable(of);
+  place.toggleAttribute("data-empty", !columns.flat().some((value) => value > 0));
 }
 
 const clock = (seconds) => new Date(seconds * 1_000).toISOString().slice(11, 16);
@@ -101,7 +109,10 @@ async function refresh() {
       const response = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (response.ok) {
         replaceParts(new DOMParser().parseFromString(await response.text(), "text/html"));
-        for (const { plot, of } of plots) plot.setData(readTable(of));
+        for (const shown of plots) {
+          shown.plot.setData(readTable(shown.of));
+          markEmpty(shown);
+        }
       }
       document.documentElement.toggleAttribute("data-stale", !response.ok);
       // The sign-in has ended. Another request would count as another failed sign-in from this address.
