@@ -36,7 +36,8 @@ describe.each(LOOKS)("on a %s", (look, options) => {
       expect(await visited.page.getByRole("heading", { level: 1 }).count(), path).toBe(1);
       const cut = "[...document.images].filter((image) => image.width > image.parentElement.clientWidth).length";
       expect(await visited.page.evaluate(cut), path).toBe(0);
-      const wide = "[...document.querySelectorAll('.stacks')].filter((part) => part.scrollWidth > part.clientWidth)";
+      const wide =
+        "[...document.querySelectorAll('.document .scroll')].filter((part) => part.scrollWidth > part.clientWidth)";
       expect(await visited.page.evaluate(`innerWidth < 640 && ${wide}.length > 0`), path).toBe(false);
       await expectSound(visited, `${path.replace("/docs/", "")}, ${look}`);
     }
