@@ -283,7 +283,7 @@ const call = (method: string, path: string, key: string, requestId: string, json
   browse(api.url + path, { method, json, headers: { accept: "*/*", "x-api-key": key, "x-request-id": requestId } });
 
 const rowsOf = (text: string) =>
-  Array.from(text.matchAll(/<tr><td><time[^>]*>[^<]*<\/time><\/td>(.*?)<\/tr>/g), ([, row = ""]) =>
+  Array.from(text.matchAll(/<tr><td[^>]*><time[^>]*>[^<]*<\/time><\/td>(.*?)<\/tr>/g), ([, row = ""]) =>
     row
       .replaceAll(/<[^>]*>/g, " ")
       .replaceAll(/\s+/g, " ")
