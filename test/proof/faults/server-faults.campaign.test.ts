@@ -164,7 +164,7 @@ it.each([
   const asked = redeemAll(all, api);
   // Until the primary shows data that the standby lacks. The sweeper's commit may wait alone at first.
   await until(async () => {
-    if ((await waitingCommits().catch(() => [])).includes("worker")) await crash();
+    if ((await waitingCommits().catch((): string[] => [])).includes("worker")) await crash();
     return (await countRedemptions(ids).catch(() => 0)) > 0;
   });
   let isAnswered = false;
