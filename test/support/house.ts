@@ -132,7 +132,7 @@ const named = ["look-up answer", "redeem request"].map((change) => countNamed(`A
 const elsewhere =
   signature.elsewhere.length === 0 ? "all in core and platform" : `${signature.elsewhere.length} elsewhere`;
 
-const words = sum(["SECURITY.md", ...globSync("docs/**/*.md")].map((file) => read(file).split(/\s+/).length));
+const words = sum(["SECURITY.md", ...globSync("docs/**/*.md")].map((file) => read(file).trim().split(/\s+/).length));
 const types = sources.flatMap(
   (file) => read(file).match(/(?<=^export (?:abstract )?(?:type|interface|class) )\w+/gm) ?? [],
 );
