@@ -52,7 +52,7 @@ function queriesFor(words: string): VoucherQuery[] {
   if (batchId !== undefined) return [{ by: "serial", batchId, serial: Number(serial) }];
   const id = /(?:^|\/VoucherInstance\/)(vch_[0-9a-z]{26})(?=$|[/?#])/.exec(words)?.[1];
   const queries: VoucherQuery[] = (["code", "externalRef", "redeemCode"] as const).map((by) => ({ by, value: words }));
-  // A partner's reference may look like an id or a ticket. So these queries are added to those above and replace none.
+  // A partner's reference may look like an id or a ticket. So these queries do not replace the query by reference.
   if (id !== undefined) queries.unshift({ by: "id", value: id });
   if (isTicket(normaliseTicket(words))) queries.unshift({ by: "ticket", value: words });
   return queries;

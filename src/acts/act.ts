@@ -20,7 +20,6 @@ export type NameOf = (field: string) => string;
 export interface Problem {
   field: string;
   say: (nameOf: NameOf) => Sentence;
-  /** Whether the value is a time that has passed. */
   isPast?: boolean;
 }
 
@@ -34,7 +33,7 @@ export class InvalidValues extends AppError {
   }
 }
 
-/** A problem that was found by a field's schema. */
+/** A problem with one field: the field's name, followed by the given sentence. */
 export const problemWith = (field: string, sentence: Sentence): Problem => ({
   field,
   say: (nameOf) => (t) => `${nameOf(field)} ${sentence(t)}`,
@@ -68,8 +67,8 @@ interface Typed<F extends Fields> {
 }
 
 /**
- * A second form for an act. It is shown on another kind of entity than the act's `on`. The id of that entity becomes
- * the value of one of the act's fields.
+ * A second form for an act, on the pages of another kind of entity than `on`. The id of that entity becomes the value
+ * of one of the act's fields.
  */
 interface FurtherForm<F extends Fields> {
   on: EntityKind;
@@ -107,20 +106,22 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   only?: "command" | "console";
   /** An imperative phrase: "Create a brand". */
   title: string;
-  /** Sentences to read before the act. */
+  /** Sentences that a person reads before the act. */
   about?: string;
   /** More text for the help of the command. */
   help?: string;
   /** The arguments after the command's name, one text per example. */
   examples: readonly string[];
   fields: F;
-  /** The present values of what the act changes, as a person types them. The act's form shows them. */
+  /** The present values of what the act changes, as a person types them. The act's form shows these values. */
   present?(db: Queryable, id: string): Promise<Partial<Record<keyof F, string>>>;
   /** The field to which a refusal belongs if it names no field. */
   refused?: keyof F & string;
   /** Error codes of refusals of well-formed values, in addition to the codes that every act can return. */
   refusals?: readonly ErrorCode[];
-  /** Whether to ask before an entity gets the `name` of another entity under the same parent. */
+  /**
+   * Whether voucherctl and the console ask before an entity gets the `name` of another entity under the same parent.
+   */
   asksNamesake?: true;
   /**
    * Checks rules across several fields, on the values that could be read. Rules of a single field are declared with the
@@ -160,7 +161,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   partly?(soFar: Result): string;
   /** The secret in the result, which is shown once. */
   secret?(result: Result): string;
-  /** Whether the console shows the result before it continues. */
+  /** Whether the console shows what `said` returns, instead of the entity's page. */
   isReport?: true;
   /** What the user of a command usually does next. */
   next?(result: Result, values: Values<F>, id: string): string;
@@ -206,8 +207,8 @@ export function act<const F extends Fields, Result extends object, Deps extends 
 }
 
 /**
- * The act as its second form performs it: it takes the id of the form's entity as one of its values. Null without a
- * second form.
+ * Returns the act for its second form, where the id of the form's entity becomes one of the act's values. Null if the
+ * act has no second form.
  */
 export function actOfFurtherForm<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,

@@ -25,7 +25,7 @@ import { extendVoucher } from "./voucher/extend.ts";
 import { resumeVoucher, suspendVoucher } from "./voucher/suspend.ts";
 import { voidVoucher } from "./voucher/void.ts";
 
-/** Any act of the table. The type hides its fields and dependencies. */
+/** Any act. The type hides the act's fields and dependencies. */
 export type AnyAct = Act<Fields, object, never>;
 
 /** All acts except those of wings, in the order of the help. */

@@ -3,9 +3,9 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { findOlderSessions } from "../platform/db/working-sessions.ts";
 
 /**
- * Refuses a change while processes of an earlier release have sessions, because they do not recognize what the change
- * writes.
- * @param schema the first schema whose processes recognize the change. By default, the latest schema.
+ * Refuses a change while processes of an earlier release are connected, because these processes do not recognize what
+ * the change writes.
+ * @param schema the first schema version whose processes recognize the change. By default, the latest.
  * @throws AppError with the given code.
  */
 export async function assertUpgraded(

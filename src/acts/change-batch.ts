@@ -8,8 +8,8 @@ import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
- * Number of vouchers that are changed in one transaction. It locks their rows for some 150 ms, and its events fit into
- * one batch of leaves.
+ * Number of vouchers that one transaction changes. The transaction locks their rows for some 150 ms, and its events fit
+ * into one leaf batch of the transparency log.
  */
 const RANGE = 1_000;
 
@@ -23,9 +23,7 @@ export interface BatchChange<Done extends string> extends VoucherChange {
   suspension?: Suspension | "none";
 }
 
-/**
- * How many vouchers a run has changed, and how many it reached without changing them because the change did not apply.
- */
+/** The number of vouchers that a run has changed, and of those to which the change did not apply. */
 export type BatchResult<Done extends string> = Record<Done, number> & {
   alreadyFinal: number;
   /**

@@ -31,8 +31,8 @@ It also ends their refusal of a server whose files were set back.`,
 });
 
 /**
- * Sets the time up to which lists of redemptions are complete back to two seconds ago, if it is ahead of the clock. New
- * redemptions then get the current time again. Returns the time before and after the change.
+ * If the time up to which lists of redemptions are complete is ahead of the clock, sets that time to two seconds ago.
+ * New redemptions then get the current time again. Returns the time before and after the change.
  */
 export const trustDatabaseClock = act({
   name: "db trust-clock",
@@ -74,7 +74,7 @@ interface GranteeSettings {
   grants: readonly URL[];
 }
 
-/** The database does not reveal passwords, so setting one always counts as a change. */
+/** The database does not reveal passwords, so setting a password always counts as a change. */
 export const applyAllGrants = act({
   name: "db roles",
   on: null,

@@ -53,8 +53,8 @@ interface ErasedPortion extends Omit<ErasureResult, "damaged"> {
 
 /**
  * Erases what identifies a person from sealed events and from all tables. Each chain gets a sealed event that lists its
- * erased events. Vouchers are erased in portions. Each portion is one transaction with an audit entry. So a run can
- * stop at any point, and the next run erases the rest. A run that finds nothing returns zeros.
+ * erased events. Each transaction erases data of at most 500 vouchers and has an audit entry. So a run can stop at any
+ * point, and the next run erases the rest. A run that finds nothing returns zeros.
  * @param reason is sealed, so it must not identify a person.
  * @param onPortion receives the counts so far. If it throws, the run ends with that error.
  * @param upTo keeps what was written after this time. Null erases everything.
@@ -107,8 +107,8 @@ export async function erasePerson(
 
 /**
  * Erases the given events again, as after a restore. Skips events that do not exist, are already erased or contain no
- * personal data. Keeps what was written after the erasure: another event with the same sequence, and reasons of later
- * releases.
+ * personal data. Keeps what was written after the erasure: another event with the same sequence, and the reasons of
+ * reservations that were released later.
  */
 export async function eraseEventsAgain(
   ctx: AuditContext,
@@ -144,7 +144,10 @@ export async function eraseEventsAgain(
   return total;
 }
 
-/** For each text of a voucher, waits until its lock is free. Each wait is a transaction that locks nothing else. */
+/**
+ * For each reference and user of a voucher, waits until its lock is free. Each wait is a transaction that locks nothing
+ * else.
+ */
 const awaitFreeTexts = (ctx: AuditContext) => async (voucherId: string) => {
   for (const { kind, text } of await selectTexts(ctx.pool, [voucherId])) {
     await inTransaction(ctx.pool, async (tx) => {
@@ -185,7 +188,7 @@ function eraseAudited(
       before: { vouchers: 0, events: 0, references: 0, erased: [] },
       after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
     });
-  // The erasure of a user or a reference waits for its lock, and a claim locks several users. So deadlocks can occur.
+  // An erasure waits for the lock of a user or a reference, and a claim locks several users. So deadlocks can occur.
   return retryConflicts(run);
 }
 
@@ -203,7 +206,7 @@ interface Work {
   choose?: Choose;
 }
 
-/** Locks vouchers and their texts, seals one erasing event in each chain, and erases the events that it lists. */
+/** Locks vouchers and their texts, appends one erasing event to each chain, and erases the events that it lists. */
 async function eraseLocked(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
   tx: Transaction,

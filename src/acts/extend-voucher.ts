@@ -43,7 +43,7 @@ export function extendById(
   });
 }
 
-/** Gives locked vouchers a later end, as {@link decideExtension} allows, and seals their chains. */
+/** Gives locked vouchers a later end, as {@link decideExtension} allows, and appends the sealed events. */
 export async function extendLocked(
   { randomBytes }: { randomBytes: RandomBytes },
   tx: Transaction,

@@ -91,7 +91,10 @@ const HOURS = z
 /** Adds the time zone, because a form takes times in UTC without a zone. */
 const addZone = (text: string) => text.replace(/^(\S+)[ T](\S+?)Z?$/, "$1T$2Z");
 
-/** Chooses the hint of a time between two sentences about what a date without a time stands for. */
+/**
+ * Chooses the hint of a time field: the first for times at which something starts, the second for times at which
+ * something ends.
+ */
 const byUse = (ofStarts: string, ofEnds: string) => ({
   hint: ({ use = "end" }: Field) => (use === "start" ? ofStarts : ofEnds),
 });

@@ -35,14 +35,15 @@ const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
 
 const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, userId: null };
 
-/** The person once for each text that may be stored for them. A reference may have two stored forms. */
+/** The person once for each text under which data may be stored. A reference may have two stored forms. */
 export function formsOfPerson(person: ErasedPerson): ErasedPerson[] {
   if (person.by !== "reference") return [person];
   return formsOf(person.externalRef).map((externalRef) => ({ ...person, externalRef }));
 }
 
 /**
- * Finds the vouchers from which something must be erased, in portions. With a time, only what was written until then.
+ * Finds, in portions, the vouchers from which something must be erased. With a time, only what was written until then
+ * counts.
  */
 export async function* findPortions(
   db: Queryable,
@@ -76,7 +77,7 @@ export function selectEvents(
   });
 }
 
-/** The entity of the audit entry. For a user, it contains the replaced text instead of the id. */
+/** The entity of the audit entry. A user's entity has the text that replaces the user's id. */
 export async function entityOf(db: Queryable, person: ErasedPerson): Promise<Entity> {
   if (person.by === "voucher") return { type: "VoucherInstance", id: person.voucherId };
   const [owner, plain] = person.by === "user" ? ["", person.userId] : [person.organizationId, person.externalRef];

@@ -31,18 +31,18 @@ export interface IssueInput {
   count: number;
   validUntil: Date;
   audience: Audience;
-  /** The windows through which users may acquire the vouchers. */
+  /** The time windows in which users may acquire the vouchers, by kind. */
   windows: Partial<Record<WindowKind, Window>>;
   /** Exactly `count` printed codes to import. Null to generate new codes. */
   codes: ReadLines | null;
-  /** The organization's own reference, and the terms of the call. At most one batch is issued per reference. */
+  /** The organization's own reference. At most one batch is issued per reference. */
   reference?: IssueReference | null;
 }
 
 /** An organization's own reference for a batch. */
 export interface IssueReference {
   issueRef: string;
-  /** The terms of the call, as JSON. */
+  /** What the call asks for, as JSON: the product, the count, the end, the audience and the windows. */
   terms: string;
 }
 
@@ -147,7 +147,6 @@ async function claimReference(tx: Transaction, organizationId: string, batchId: 
   if (!(await claimed)) throw new ReferenceTaken();
 }
 
-/** Makes a voucher with its sealed `issued` event. */
 function makeVoucher(
   ctx: Pick<AuditContext, "randomBytes">,
   batch: Pick<IssueInput, "audience" | "validUntil" | "windows"> & { id: string },

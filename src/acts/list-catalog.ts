@@ -12,8 +12,8 @@ interface Page<Item> {
 }
 
 /**
- * Reads a page of a list, in the order of the list's key. With ids, new entries come last. `page.after` is the key of
- * the previous page's last item.
+ * Reads a page of a list, in the order of the list's key. If the key is an id, new entries come last. `page.after` is
+ * the key of the previous page's last item.
  * @throws AppError `not_found` when the page is empty and an id in a filter does not exist.
  */
 export async function listCatalog<List extends CatalogList>(

@@ -19,7 +19,7 @@ type Waiting = Pick<AuditContext, "lockWaitMs" | "endBy">;
  * Runs `work` on ranges of vouchers. Each range has its own transaction, which begins with the given lock. In the first
  * round, locks the free vouchers without waiting. In the second round, waits for the rest. So a locked voucher does not
  * delay calls on other vouchers. A run with `endBy` tries a locked voucher again until then. A run without it fails at
- * the first lock timeout, or when other transactions have locked a voucher first twenty times.
+ * the first lock timeout, or when other transactions have been the first to lock a voucher twenty times.
  * @param work returns the ids of the vouchers that it locked.
  * @throws AppError `voucher_busy`.
  * @param awaitFree runs before a transaction of the second round. It waits until everything else that `work` locks for

@@ -35,7 +35,6 @@ export class CodesSummary {
   private withoutDigit = 0;
   private rounded = 0;
 
-  /** Adds the next code of the file. */
   add(code: string, codeKey: string): void {
     this.count += 1;
     if (this.count === 1) this.first = code;
@@ -61,9 +60,9 @@ export class CodesSummary {
   }
 
   /**
-   * Whether the first or the last code of a file is probably a title or a total. It is if it contains one of the SIGNS
-   * that no code between the first and the last contains, or a word that the code at the other end lacks and a length
-   * that no other code has. In a file of two codes, each is compared with the other.
+   * Whether the first or the last code of a file is probably a title or a total. There are two signs. It contains one
+   * of the SIGNS that no code between the first and the last contains. Or it has a word that the code at the other end
+   * lacks, and a length that no other code has. In a file of two codes, each is compared with the other.
    */
   #differs(code: string, opposite: string): boolean {
     const word = WORD.exec(code)?.[0].trim();

@@ -3,7 +3,7 @@ import { findLineage, type Lineage } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { ENTITIES, type EntityNames } from "./entities.ts";
 
-/** The field of a lineage that contains the id of the entity of this collection. Undefined if there is none. */
+/** The field of `Lineage` that contains the ids of this collection's entities. Undefined if there is none. */
 function idFieldOf(collection: string): keyof Lineage | undefined {
   return Object.values<EntityNames>(ENTITIES).find((entity) => entity.collection === collection)?.idField;
 }

@@ -56,8 +56,8 @@ export function parseErasures(text: string): Erasures {
 /**
  * Repeats the erasures of a list in a database that was restored to an earlier time. Keeps what was written after an
  * erasure, such as a later event, reason or member. Of users and of batches' references, the list contains only the
- * replacement texts. The keys in the backup compute these texts again from the restored rows, so the run finds the rows
- * to erase. The run can be interrupted and repeated. The synchronous standbys confirm the result.
+ * replacement texts. With the keys in the backup, the run computes these texts again from the restored rows, and so
+ * finds the rows to erase. The run can be interrupted and repeated. The synchronous standbys confirm the result.
  */
 export function replayErasures(
   ctx: AuditContext,

@@ -18,9 +18,9 @@ const LOOK_MS = 20;
 /**
  * Suspends all vouchers of a batch at once, by changing one row. Returns when all histories have the suspended event,
  * or earlier if there is an `endBy`. In both cases, no call that read the batch before its suspension can redeem any
- * more. Runs as {@link changeBatch}. A repeat changes only the remaining vouchers.
- * @throws the errors of {@link changeBatch}; AppError `voucher_busy` if such a call does not end; `unavailable` during
- * an upgrade.
+ * more. Runs like {@link changeBatch}. A repeat changes only the remaining vouchers.
+ * @throws the errors of {@link changeBatch}; AppError `voucher_busy` if an earlier call does not end; `unavailable`
+ * during an upgrade.
  */
 export async function suspendBatch(
   ctx: AuditContext,
@@ -39,7 +39,7 @@ export async function suspendBatch(
 
 /**
  * Resumes the vouchers of a batch one after another, except vouchers that were suspended individually. First adds
- * missing suspended events to the histories, so that each refusal because of the suspension is explained. Runs as
+ * missing suspended events to the histories, so that each refusal because of the suspension is explained. Runs like
  * {@link changeBatch}.
  * @throws the errors of {@link changeBatch}; AppError `unavailable` during an upgrade.
  */

@@ -9,7 +9,7 @@ import { findVouchersEverywhere } from "./across-organizations.ts";
 
 const NO_STATEMENT = "The file is no statement of a month.";
 
-/** The fields of a statement's JSON by which it is found. */
+/** The fields by which a statement given as JSON is found in the service. */
 const found = z.object({ organizationId: z.string(), month: z.string() });
 
 /**

@@ -2,7 +2,7 @@ import { type BatchResult, changeBatch } from "./change-batch.ts";
 import { voidActive, voidRefusal } from "./void-voucher.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
-/** Voids every Active or Suspended voucher of a batch, like `voidVoucher`. Runs as {@link changeBatch}. */
+/** Voids every Active or Suspended voucher of a batch, like `voidVoucher`. Runs like {@link changeBatch}. */
 export function voidBatch(
   ctx: AuditContext,
   batchId: string,

@@ -55,8 +55,8 @@ export function voidById(ctx: AuditContext, voucherId: string, reason: string | 
 
 /**
  * Voids vouchers that the transaction has locked and that are Active or Suspended at `now`. Ends their reservations and
- * seals their chains. If a chain lacks the event about its batch's suspension, adds it first, because calls may have
- * been refused for the suspension.
+ * appends the sealed events. If a chain lacks the event about its batch's suspension, adds it first, because calls may
+ * have been refused for the suspension.
  */
 export async function voidActive(
   ctx: { randomBytes: RandomBytes },

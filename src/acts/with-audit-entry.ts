@@ -90,8 +90,9 @@ const NOTHING_CHANGED = Symbol("nothing changed");
  * transaction. If both states are equal, rolls everything back. Commands on the same entity run one at a time.
  * Administrative connections are read-only outside this function.
  * @throws SentBefore if the command's form was sent before.
- * @param unseen facts before and after the change that the entity's row does not show, for the audit entry. `isCounted`
- * runs last. If it resolves to true, an earlier entry covers this command, and no entry is inserted.
+ * @param unseen facts before and after the change that the entity's row does not show, for the audit entry. If its
+ * `isCounted`, which runs after `work`, resolves to true, an earlier entry covers this command, and no entry is
+ * inserted.
  */
 export async function withAuditEntry<T>(
   ctx: Pick<AuditContext, "pool" | "audited"> & LockWaits,

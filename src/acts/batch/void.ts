@@ -5,7 +5,7 @@ import { voidBatch as voidAll } from "../void-batch.ts";
 import { REASON } from "../voucher/void.ts";
 import { formatCount, pluralize } from "../words.ts";
 
-/** The name as browsers show it, where several spaces in a row become one. */
+/** The name as browsers show it: several spaces in a row become one space. */
 const asShown = (name: string) => normaliseText(name, "NFC")?.trim().replaceAll(/\s+/g, " ");
 
 export const voidBatch = act({

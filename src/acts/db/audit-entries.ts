@@ -37,7 +37,6 @@ const CHANGE = {
 
 const AUDIT_ENTRY = {
   ...CHANGE,
-  /** The database role of the connection. */
   databaseRole: text,
   arguments: jsonb<Record<string, unknown>>(),
   before: orNull(jsonb<EntityState>()),

@@ -1,8 +1,8 @@
 -- name: find_erasable(organization_id?, external_ref?, user_id?, event_types, after, limit, up_to?)
--- The next vouchers, in id order, from which something must be erased: an event of one of the types, or the reason of a
--- release. Finds the vouchers of an organization's reference, or of a user. The other parameters are null. A user's
--- vouchers are those that the user claimed or bought, and those that others claimed through the user's links. With a
--- time, only what was written until then.
+-- The next vouchers, in id order, from which something must be erased: an event of one of the types, or the reason why
+-- a reservation was released. Finds the vouchers of an organization's reference, or of a user. The other parameters are
+-- null. A user's vouchers are those that the user claimed or bought, and those that others claimed through the user's
+-- links. With `up_to`, considers only what was written until then.
 SELECT f.voucher_id AS "voucherId"
   FROM (SELECT rd.voucher_id FROM redemptions AS rd
          WHERE rd.organization_id = $1::text
@@ -51,7 +51,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt", e
 
 -- name: select_texts_beside_events(voucher_id, event_voucher_id, event_type, reason?, user_id?)
 -- The texts of vouchers that erase_events would replace or remove outside the payloads of these events, oldest first.
--- With a user, the texts of other users and the reasons of releases of their vouchers are null.
+-- With a user, the texts of other users and the release reasons of vouchers that the user did not acquire are null.
 WITH events AS (
   SELECT w.voucher_id, w.event_type, w.reason FROM unnest($2::text[], $3::text[], $4::text[]) AS w (voucher_id, event_type, reason)
 ), erased AS (
@@ -127,28 +127,29 @@ SELECT v.id, k.kind, k.text FROM unnest($1::text[]) AS v (id)
                      SELECT 1701995891, hashtext(p.user_id) FROM purchases AS p WHERE p.voucher_id = v.id) AS k;
 
 -- name: try_lock_texts(id, kind, text)
--- Takes locks of texts without waiting. Returns the vouchers with a text that another transaction has locked.
+-- Tries the advisory locks of references and users without waiting. Returns the vouchers for which another transaction
+-- has such a lock.
 SELECT t.id FROM unnest($1::text[], $2::int[], $3::int[]) AS t (id, kind, text)
  GROUP BY t.id HAVING NOT bool_and(pg_try_advisory_xact_lock(t.kind, t.text));
 
 -- name: wait_for_text(kind, text)
--- Waits for the lock of a text, at most for the transaction's lock_timeout.
+-- Waits for the advisory lock of a reference or a user, at most for the transaction's lock_timeout.
 SELECT pg_advisory_xact_lock($1::int, $2::int);
 
 -- name: erase_events(voucher_id, sequence?, up_to?)
 -- In the chains of locked vouchers, erases the events that the given erasing events list, and the reasons of
--- reservations. With a time, only reasons of reservations that ended until then. A voucher's sequence is null if none
+-- reservations. With `up_to`, only reasons of reservations that ended until then. A voucher's sequence is null if none
 -- of its events is erased.
 SELECT e.erased_vouchers AS vouchers, e.erased_events AS events, e.erased_texts AS texts
   FROM erase_events($1::text[], $2::int[], coalesce($3::timestamptz, 'infinity')) AS e;
 
 -- name: erase_user(user_id, up_to?)
--- Replaces a user's id in all tables that are not about vouchers. With a time, only in what was written until then.
+-- Replaces a user's id in all tables that are not about vouchers. With `up_to`, only in what was written until then.
 SELECT e.erased_texts AS texts FROM erase_user($1::text, coalesce($2::timestamptz, 'infinity')) AS e;
 
 -- name: erase_reference(organization_id, reference, up_to?)
 -- Waits for transactions that write redemptions and batches under a reference. Replaces the reference of a batch. With
--- a time, only if the batch was issued until then.
+-- `up_to`, only if the batch was issued until then.
 SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text, coalesce($3::timestamptz, 'infinity')) AS e;
 
 -- name: find_erased_form(owner, text)
@@ -165,8 +166,9 @@ SELECT r.voucher_id AS "voucherId", r.up_to AS "erasedAt",
   FROM erasures AS r WHERE r.erased_at >= $1::timestamptz ORDER BY r.erased_at, r.voucher_id, r.sequence;
 
 -- name: select_erased_references(since)
--- For redemptions and batches that were erased since a time: the replaced references, and the time up to which the
--- erasure erased. If there is a batch, its time counts, because a replay finds references by their batches.
+-- For redemptions and batches that were erased since a time: the texts that replaced their references, and the time up
+-- to which the erasure erased. If a reference has a batch, the batch's time counts, because a replay finds references
+-- by their batches.
 SELECT f.organization_id AS "organizationId", f.reference, coalesce(max(f.of_batch), max(f.of_order)) AS "erasedAt"
   FROM (SELECT rd.organization_id, rd.external_ref AS reference, NULL::timestamptz AS of_batch, w.up_to AS of_order
           FROM (SELECT r.voucher_id, max(r.up_to) AS up_to FROM erasures AS r WHERE r.erased_at >= $1::timestamptz
@@ -179,7 +181,8 @@ SELECT f.organization_id AS "organizationId", f.reference, coalesce(max(f.of_bat
  GROUP BY f.organization_id, f.reference ORDER BY 1, 2;
 
 -- name: select_erased_users(since)
--- The replaced ids of the users that were erased since a time, and the time up to which the erasure erased.
+-- The texts that replaced the ids of the users that were erased since a time, and the time up to which the erasure
+-- erased.
 SELECT u.user_id AS form, u.up_to AS "erasedAt" FROM erased_users AS u
  WHERE u.erased_at >= $1::timestamptz ORDER BY u.erased_at, u.user_id;
 

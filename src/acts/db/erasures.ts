@@ -82,7 +82,7 @@ const tryLockTexts = sql.values(
   { id: text },
   { id: arrayOf(text), kind: arrayOf(integer), text: arrayOf(integer) },
 );
-/** Waits for the lock of a text and keeps it until the transaction ends. */
+/** Waits for the lock of a reference or a user, and keeps it until the transaction ends. */
 export const waitForText = sql.execute("wait_for_text", { kind: integer, text: integer });
 
 /**

@@ -11,9 +11,9 @@ export const sql = new Statements(new URL("./lists.sql", import.meta.url));
 export interface CatalogList {
   /** The name in sentences, and in addresses of pages. */
   name: string;
-  /** The parameters of its statement. A list shows only entries that match each given one. */
+  /** The parameters of the list's statement. A list shows only entries that match each parameter that is given. */
   filters: readonly string[];
-  /** The column by which it is ordered. */
+  /** The column by which the list is ordered. */
   key: string;
   select(db: Queryable, values: never): Promise<object[]>;
 }

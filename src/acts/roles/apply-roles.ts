@@ -76,8 +76,7 @@ export async function applyGrants(
   const roles: AppliedGrantee[] = [];
   for (const grantee of GRANTEES)
     roles.push(await applyGrantee(tx, randomBytes, granteeName(prefix, grantee), options.passwords[grantee]));
-  // Takes the rights from PUBLIC before the roles get their own, because it also gives the roles what they had through
-  // PUBLIC.
+  // Runs first, because it also grants the roles what they had through PUBLIC. The next statements revoke these grants.
   await takeDefaultRights(tx);
   if (before !== null && before !== prefix) await tx.query(withNames(REVOKES, before));
   await tx.query(withNames(REVOKES + grants, prefix));

@@ -21,7 +21,7 @@ GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pv
 
 -- Statements that read when a voucher ends call this function.
 GRANT EXECUTE ON FUNCTION voucher_end(timestamptz, timestamptz, timestamptz) TO pva_api, pva_admin;
--- Statements that read whether a voucher is suspended call this function.
+-- Statements that read histories call these functions, and so do triggers on data that may be erased.
 GRANT EXECUTE ON FUNCTION voucher_suspended(text, timestamptz) TO pva_api, pva_admin;
 
 -- Histories call these functions, and so do triggers on data that may be erased.
@@ -31,7 +31,7 @@ GRANT EXECUTE ON FUNCTION log_index_of(bigint, bigint[], bigint), owns_table(oid
 -- does so only in a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
--- Calls with a text that was erased find its replacement with these functions. No role may read the keys.
+-- Statements find the replacement of an erased text with these functions. No role may read the erasure keys.
 GRANT EXECUTE ON FUNCTION erased_form(text, text), redemptions_under(text, text) TO pva_api, pva_admin;
 GRANT SELECT (owner, used) ON erasure_keys TO pva_api, pva_admin;
 -- Erasures change data that no other statement may change. They find vouchers by claims and purchases.
@@ -41,7 +41,8 @@ GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
 -- Finds what audit entries and sent forms contain about a user, in the same way as an erasure.
 GRANT EXECUTE ON FUNCTION named_users(jsonb) TO pva_admin;
 
--- Processes add marks only with this function. They compare the server with the marks that they remember.
+-- Processes add marks (random ids) only with this function. A process remembers marks, and so recognizes a server that
+-- has lost commits.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
 GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
 
@@ -95,8 +96,8 @@ GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_published TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
--- The feed of events moves forward, at most up to the last id that was taken from the sequence. A trigger lets it only
--- grow.
+-- The end of the event feed moves at most to the last id that was taken from the sequence. A trigger rejects a move
+-- back.
 GRANT SELECT ON SEQUENCE log_batch_ids TO pva_api;
 GRANT EXECUTE ON FUNCTION event_writers(), move_event_feed(timestamptz) TO pva_api;
 GRANT SELECT, UPDATE (final_id, complete_until, next_id, next_complete_until, next_at, writers) ON event_feed TO pva_api;
@@ -125,7 +126,7 @@ GRANT SELECT ON processes TO pva_admin;
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 
--- The sweeper records broken chains. It keeps the row of a chain that has verified again since.
+-- The sweeper records broken chains. It keeps the row of a chain that a later check found intact.
 GRANT SELECT, INSERT ON broken_chains TO pva_api;
 GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 
@@ -191,7 +192,7 @@ GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 
 -- Histories show each event's leaf in the log. Audit entries contain the log's size.
 GRANT SELECT ON log_tree, log_published, log_batches TO pva_admin;
--- A loss that an operator accepts is recorded.
+-- voucherctl records that an operator accepts a loss of commits.
 GRANT INSERT (accepted_at) ON accepted_losses TO pva_admin;
 
 -- The transaction that issues a batch also inserts the organization's reference.

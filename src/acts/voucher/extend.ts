@@ -11,7 +11,7 @@ import { REASON } from "./void.ts";
 /** A later end, and why. */
 export const EXTENSION = { validUntil: time("Valid until", "end", { future: true }), reason: REASON };
 
-/** A present end, as a person types it. */
+/** The present end of a voucher or batch, as a person types it. */
 export const presentEnd = (end: Date | null | undefined) => ({
   validUntil: end?.toISOString().replace("T23:59:59.999Z", "") ?? "",
 });

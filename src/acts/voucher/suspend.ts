@@ -8,7 +8,7 @@ import { REASON } from "./void.ts";
 /** Why vouchers are suspended. */
 export const SUSPENSION_REASON = text("Reason", 200, { hint: "Kept in the sealed history." });
 
-/** The part of both acts' results for programs. */
+/** The part of the results of `voucher suspend` and `voucher resume` that programs receive. */
 export const SUSPENDED = z.object({
   id: voucherId,
   suspended: z.boolean().meta({ description: "Whether the voucher is suspended now.", examples: [true] }),

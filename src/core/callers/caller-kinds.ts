@@ -33,7 +33,7 @@ export const CALLER_KINDS = {
     waitingMax: 200,
     waitingMaxEach: 50,
   }),
-  /** All waiting calls together take a minute if they move large sandboxes. */
+  /** All waiting calls together take a minute if they move the times of large sandboxes. */
   sandboxAdvances: kind({
     calls: "Moves of sandboxes' times",
     connections: 1,

@@ -129,7 +129,9 @@ function readErasedSequences({ eventType, payload }: Pick<StoredEvent, "eventTyp
   }
 }
 
-/** The reason that an administrator gave for an event. Null without one, or if the payload was erased or damaged. */
+/**
+ * The reason that an administrator gave for an event. Null if there is none, or if the payload was erased or damaged.
+ */
 export function reasonIn(payload: string | null): string | null {
   try {
     return String(JSON.parse(String(payload)).data.reason ?? "") || null;
@@ -153,7 +155,10 @@ export function isErased(sequence: number, events: readonly StoredEvent[]): bool
 }
 
 interface ChainProblem {
-  /** The sequence of the event at which the chain breaks. If the head is wrong, the sequence in the head. */
+  /**
+   * The sequence of the event at which the chain breaks. If the head in the voucher's row is wrong, the head's
+   * sequence.
+   */
   sequence: number;
   problem: string;
 }

@@ -32,7 +32,7 @@ export function openSealCommitter(
     lockWaitMs: LOCK_WAIT_MS,
     waitingMax: ctx.config.workerConcurrency,
     isBounded: true,
-    // Each job is an owner of its own, because a job does not contain its organization.
+    // The committer shares its capacity among vouchers, because a job does not contain its organization.
     ownerOf: ({ voucherId }) => voucherId,
   });
 }

@@ -31,8 +31,8 @@ export async function readPending(tx: Transaction, chains: readonly LockedChain[
 }
 
 /**
- * Where a transaction writes its sealed events besides the chains: a batch of leaves for the log, and the outbox if any
- * webhook endpoint is enabled.
+ * What a transaction writes for its sealed events besides the chains: a leaf batch for the log, and rows of the outbox
+ * if any webhook endpoint is enabled.
  */
 export interface EventSinks {
   leaves: LeafBatch;

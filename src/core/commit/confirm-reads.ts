@@ -7,8 +7,8 @@ import { readThenWrite } from "../../platform/db/transaction.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
 /**
- * Confirms reads. An item is the id of the server before the read. The result is true if the same server has confirmed
- * the read.
+ * The batcher that confirms reads. An item is the primary server's id, taken before a read. The result is true if the
+ * same server has confirmed the read.
  */
 export type Confirmations = Batcher<string, boolean>;
 
@@ -34,8 +34,8 @@ export interface Confirming {
 }
 
 /**
- * Runs `read`. If its result `isFinal`, waits until the synchronous standbys have the data that was read, because a
- * failover could undo the data before that.
+ * Runs `read`. If its result `isFinal`, waits until the synchronous standbys have the data that was read, because until
+ * then a failover could undo the data.
  * @throws AppError `unavailable` when another server has become the primary, which may lack the data.
  */
 export async function readConfirmed<T>(

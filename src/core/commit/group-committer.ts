@@ -82,7 +82,7 @@ interface Group<Item, Result> {
   owner: string;
   batcher: Batcher<Item, Result | Undecided>;
   slots: LimitFunction;
-  /** All items of the group, including those that still wait for a slot. */
+  /** All items of the group, including those that exceed the group's share and have not begun to wait for the lock. */
   waiting: number;
   /**
    * When an item of this group was last decided or, if none was decided yet, when the first item began to wait. On the
@@ -250,12 +250,15 @@ function shareOf(items: number, share: number): number {
   return Math.max(1, Math.floor(items * share));
 }
 
-/** Time until a group counts as stalled. Its items without a slot then stop waiting. Milliseconds. */
+/**
+ * Time until a group counts as stalled. Its items that have not begun to wait for the lock then get `busy`.
+ * Milliseconds.
+ */
 function timeToStallMs(group: { progressAt: number }): number {
   return group.progressAt + STALLED_AFTER_MS - performance.now();
 }
 
-/** Runs `work` when the group has a free slot. Returns `busy` if the group stalls first. */
+/** Runs `work` as soon as the group's share has room. Returns `busy` if the group stalls first. */
 async function runUnlessStalled<T>(
   group: Pick<Group<never, never>, "slots" | "progressAt">,
   work: () => Promise<T>,

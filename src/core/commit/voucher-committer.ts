@@ -49,7 +49,7 @@ export function openVoucherCommitter<
     };
     const results = await readThenWrite(
       pool,
-      // All are awaited in one `Promise.all`, which throws the error of the statement that failed first.
+      // Awaits all statements in one `Promise.all`, which throws the error of the statement that failed first.
       (tx) => Promise.all([waitMs === null ? null : waitForLocks(tx, waitMs), lock(tx), read(tx, items)]),
       async ([, , state], tx) => {
         const lockedItems = items.filter(isLocked);

@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 250;
 const MOVE_EVERY_MS = 100;
 /** Time without a move after which the next read moves the end of the feed several times. Milliseconds. */
 const PAUSE_MS = 1_000;
-/** Number of such moves, and the time between them, in which short transactions end. Milliseconds. */
+/** Number of moves after a pause, and the time between two of them, in which short transactions end. Milliseconds. */
 const [MOVES_AFTER_PAUSE, MOVE_AGAIN_MS] = [3, 20];
 /** Maximum number of events that one search reads. If there are more, each waiting call searches for its own events. */
 const LOOK_EVENTS_MAX = 5_000;
@@ -34,7 +34,7 @@ interface Deps {
  * The end of the feed, and the calls that wait for an event after it. Transactions take ids for their leaf batches from
  * a sequence, and the feed has the order of these ids. The feed ends before the first id that an open transaction has
  * taken. However many calls wait, the process searches for new events with one statement at a time, and then wakes the
- * calls of the organizations that have some.
+ * calls of the organizations that have new events.
  */
 export class EventFeed {
   readonly #ctx: Deps;
@@ -124,7 +124,7 @@ export class EventFeed {
 
   /**
    * Moves the end of the feed. A move makes `completeUntil` the time of the move before it. So after a pause, one move
-   * would leave the time at which the pause began.
+   * would set it to the time at which the pause began.
    */
   async #move(times: number): Promise<void> {
     const { pool, deployment, partnerCalls } = this.#ctx;

@@ -23,8 +23,8 @@ import type { EventFeed } from "./event-feed.ts";
 /** Maximum number of events, of all organizations, that one statement reads: 30 ms. */
 const SCANNED_MAX = 10_000;
 /**
- * Maximum number of such statements in one call. A caller with few events among many gets an incomplete page and
- * continues with the next call.
+ * Maximum number of statements that read {@link SCANNED_MAX} events in one call. A caller with few events among many
+ * gets an incomplete page and continues with the next call.
  */
 const SCANS_MAX = 10;
 
@@ -89,8 +89,8 @@ export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Pro
 
 /**
  * Reads the organization's last events, of all types or of some, up to a cursor, or up to the end of the feed, and
- * confirms them. `start` is the cursor of the place where they begin, or null if that is the beginning of the feed.
- * Works without Redis.
+ * confirms them. `start` is the cursor before the first of these events, or null if the feed begins with them. Works
+ * without Redis.
  * @throws AppError as {@link readFeed}.
  */
 export async function readLastEvents(

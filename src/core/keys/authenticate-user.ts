@@ -73,10 +73,7 @@ interface Trusted<Caller> {
   expiresAt: number;
 }
 
-/**
- * The variables that can be the reason why tokens with a valid signature are refused, and the variables with addresses
- * of keys.
- */
+/** Variables that can make the service refuse correctly signed tokens, and variables with addresses of keys. */
 export const TOKEN_VARIABLES = [
   ...(["AUTH_ISSUER", "AUTH_AUDIENCE", "AUTH_JWKS_URL", "OPS_ISSUER", "OPS_AUDIENCE", "OPS_JWKS_URL"] as const),
   ...(["OPS_NAME_CLAIM", "OPS_ROLE_CLAIM"] as const),

@@ -63,9 +63,9 @@ export interface Backlog {
 }
 
 /**
- * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is
- * known even while no worker runs. So queries must take the maximum over processes, not the sum. `readBacklog` runs at
- * each scrape and must not fail.
+ * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that the
+ * backlog is known even while no worker runs. Queries must take the maximum over processes, not the sum. `readBacklog`
+ * runs at each scrape and must not fail.
  */
 export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", measured.wings, async (metrics) => {

@@ -127,7 +127,7 @@ export function observeRequests(
   };
 }
 
-/** If the key of a call could not be looked up, attributes the call to it if the key worked before. */
+/** Attributes a call to its key if the key could not be looked up now but worked before. */
 function attribute(keys: ObservingDeps["keys"], secret: string, locals: RequestFacts): void {
   const key = locals.keyId === undefined ? keys.known(secret) : null;
   if (key === null) return;

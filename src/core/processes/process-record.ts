@@ -52,7 +52,7 @@ export class ProcessRecord implements Closable {
   /** Adds a queue whose jobs the process takes. */
   serve(queue: string): void {
     if (this.#queues.includes(queue)) return;
-    // Records the process in the next turn, because all its workers start in this one.
+    // Records the process in the next turn of the event loop, because all its workers start in the present turn.
     if (this.#queues.length === 0) setImmediate(() => void this.record());
     this.#queues.push(queue);
   }

@@ -17,14 +17,11 @@ const APART_MS = 250;
 const AGAIN_MS = 1_000;
 /** Maximum wait for an answer. Callers of redeems may wait longer. Milliseconds. */
 const WAIT_MAX_MS = 10_000;
-/** A shard without an answer for this long redeems nothing. A failover takes a few seconds. Milliseconds. */
+/** A shard without an answer for this long counts as silent. A failover takes a few seconds. Milliseconds. */
 export const SILENT_MS = 15_000;
 /** Maximum time between two answers when there is no fault. Milliseconds. */
 export const FRESH_MS = 7_000;
-/**
- * How often the time without an answer is measured. After a process was frozen, only one such step is added for that
- * time. Milliseconds.
- */
+/** Interval at which the time without an answer grows. It grows only once while a process is frozen. Milliseconds. */
 const STEP_MS = 500;
 /** The latency is computed from the canaries of this period. Milliseconds. */
 const LATENCY_SPAN_MS = 300_000;
@@ -101,7 +98,7 @@ export class Canary implements Closable {
   async #ask(shard: number): Promise<void> {
     const { signal } = this.#closing;
     const voucherId = keyOf(shard, this.#silentMs.length);
-    // Each shard begins after another pause, so that the shards are not all asked at once.
+    // Each shard begins after a different pause, so that the shards are not all asked at once.
     await pause(shard * APART_MS, signal);
     while (!signal.aborted) {
       const askedAt = performance.now();

@@ -69,8 +69,8 @@ export async function listRedemptions(
 const PAGE_MAX = 1_000;
 
 /**
- * All redemptions from `from` to `until`, which is the earlier of `to` and `completeUntil`. While one page is written,
- * the next page is read. These reads may wait for a connection for as long as necessary.
+ * All redemptions from `from` to `until`, which is the earlier of `to` and `completeUntil`. Reads the next page while
+ * the caller writes the current page. These reads may wait for a connection for as long as necessary.
  * @throws AppError `unavailable`; CallerLeft.
  */
 export function readAllRedemptions(

@@ -55,7 +55,8 @@ export async function readRedemption(
 }
 
 /**
- * Like {@link readRedemption}, but returns null if there is none, and does not confirm the read. The caller must do so.
+ * Like {@link readRedemption}, but returns null if there is none, and does not confirm the read. The caller must
+ * confirm it.
  * @throws BatcherFull.
  */
 export async function findRedemption(
@@ -92,7 +93,7 @@ async function findByReference(
   externalRef: string,
 ): Promise<ReadRedemption["redemption"]> {
   const refs = formsOf(externalRef).map((form) => ({ organizationId, externalRef: form }));
-  // Submits all forms at once, so that one batch reads them.
+  // Submits all forms of the reference at once, so that one batch reads them.
   const reads = await Promise.all(refs.map((ref) => ctx.redemptionReads.submit(ref)));
   return reads.find(({ redemption }) => redemption !== null)?.redemption ?? null;
 }

@@ -32,7 +32,7 @@ export async function readStatement(
   if (!statement.final) return statement;
   const content = JSON.stringify(statement);
   await partnerCalls(requester, () => keepStatement(pool, { organizationId, month, content }));
-  // If a failover has lost the stored statement, serves the one just made as not yet signed.
+  // If a failover has lost the stored statement, serves the statement just made as not yet signed.
   return serveKept((await find()) ?? { content, note: null, noteDue: true });
 }
 

@@ -97,7 +97,7 @@ export async function redeemVoucher(
   return response;
 }
 
-/** Decides the outcome from the first read. If it does not decide, asks a worker. */
+/** Decides the outcome from the first read. If that read does not suffice, asks a worker. */
 async function findOutcome(
   ctx: Deps,
   attempt: Attempt,
@@ -143,9 +143,8 @@ async function findOutcome(
     (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
   );
   if (early.kind === "refused") return refused(refusal(early.code), readFrom);
-  // Refuses a request that has waited here for long. The sender may have repeated it on another process and been told
-  // that nothing is redeemed. That end stops only attempts that had already made their first read, so it would not stop
-  // this one.
+  // Refuses a request that has waited here for long. The sender may have repeated it on another process, which answered
+  // that nothing is redeemed. That process ended only attempts that had made their first read, so not this one.
   if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
   if (!ctx.redeemQueue.askForPlace(job)) return refused(new AppError("overloaded"), readFrom);
   return askWorker(ctx, attempt, voucher, job);
@@ -236,8 +235,8 @@ function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): R
 }
 
 /**
- * Makes the response from the redemption that exists under the request's reference. If it is of another voucher, marks
- * the response, and logs and counts it.
+ * Makes the response from the redemption that exists under the request's reference. If it is of another voucher, sets
+ * `otherVoucher`, and logs and counts the case.
  */
 function recordedResponse(
   ctx: Deps,

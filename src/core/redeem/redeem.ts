@@ -12,7 +12,7 @@ export interface RedeemAttempt {
   /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
   /**
-   * Whether the reference was ended after the attempt's first read. A caller was then told that nothing is redeemed.
+   * Whether a process ended the reference after the attempt's first read. Its response said that nothing is redeemed.
    */
   isEnded: boolean;
   /**

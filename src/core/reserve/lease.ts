@@ -91,8 +91,8 @@ export async function releaseLease(
 const RELEASES_MAX = 500;
 
 /**
- * Like {@link releaseLease}, for many leases, a portion at a time. After a portion with a failed release, stops and
- * logs one warning about all remaining leases.
+ * Like {@link releaseLease}, for many leases, {@link RELEASES_MAX} at a time. After a failed release, begins no further
+ * ones, and logs one warning about all remaining leases.
  */
 export async function releaseLeases(
   { leases, log }: { leases: Leases; log: Logger },

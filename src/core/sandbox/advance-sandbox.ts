@@ -26,8 +26,8 @@ const RECORD_MAX_MS = 2_000;
 
 /**
  * Moves the future times of the caller's sandbox to earlier times, in one transaction with the audit entry. Then
- * releases the leases of the reservations that this has ended, and records expiries of vouchers for a short time. The
- * sweeper records the rest.
+ * releases the leases of the reservations that the move has ended, and records expiries of vouchers for a short time.
+ * The sweeper records the rest.
  * @throws AppError `invalid_request` for more than {@link LIVE_RESERVATIONS_MAX} live reservations, `voucher_busy` when
  * a row stays locked, `overloaded`.
  */

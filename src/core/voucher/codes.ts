@@ -135,7 +135,7 @@ function cleanTyped(input: string, removed: RegExp): string | null {
  */
 export function normaliseCode(input: string): string | null {
   const cleaned = cleanTyped(input, SEPARATORS_AND_MARKS);
-  // Before the change to upper case, which can turn a non-ASCII character into ASCII (dotless i).
+  // Checks this before the change to upper case, which can turn a non-ASCII character into ASCII (dotless i).
   if (cleaned === null || !/^[\x21-\x7e]*$/.test(cleaned)) return null;
   const key = cleaned.toUpperCase().replace(/O/g, "0").replace(/[IL]/g, "1");
   return key.length >= CODE_KEY_MIN && key.length <= CODE_KEY_MAX ? key : null;
@@ -176,7 +176,7 @@ export function repairCode(typed: string): string[] {
 
 /**
  * Whether a text shows that the scanner has another keyboard layout than its host. Such a text cannot be repaired and
- * contains characters outside visible ASCII. One layout types all of these for keys of codes, such as `ß` for a
+ * contains characters outside visible ASCII. One layout types all these characters for keys of codes, such as `ß` for a
  * hyphen.
  */
 export function isTypedInOtherLayout(typed: string): boolean {

@@ -7,7 +7,9 @@ export type VoucherType = (typeof VOUCHER_TYPES)[number];
 export const AUDIENCES = ["OpenToAll", "ReferrerOnly"] as const;
 export type Audience = (typeof AUDIENCES)[number];
 
-/** How users acquire vouchers through a window. */
+/**
+ * The kinds of windows. Through a `claim` window, users get vouchers for free. Through a `buy` window, for a payment.
+ */
 export const WINDOW_KINDS = ["claim", "buy"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
 

@@ -81,8 +81,8 @@ const BATCH_OF_ORGANIZATION = {
   isValid: boolean,
   hasWindow: boolean,
   /**
-   * Vouchers left in the windows, counted up to `countedMax`. 0 while the batch is suspended. Includes vouchers of an
-   * expired batch, and vouchers that were suspended individually.
+   * Vouchers that users can still acquire in the batch's windows, counted up to `countedMax`. 0 while the batch is
+   * suspended. Includes vouchers of an expired batch, and vouchers that were suspended individually.
    */
   left: integer,
 };

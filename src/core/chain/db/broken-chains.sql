@@ -15,8 +15,8 @@ SELECT count(*)::int AS broken
   FROM (SELECT 1 FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int) AS l;
 
 -- name: find_damaged(voucher_id)
--- Among locked vouchers, those whose chains accept no further event: the events after the sealed head are not exactly
--- the Pending events up to the head. OFFSET 0 prevents a plan that reads all events.
+-- Among locked vouchers, those whose chains accept no further event: the events after sealed_sequence are not exactly
+-- the Pending events up to last_sequence. OFFSET 0 prevents a plan that reads all events.
 SELECT v.id FROM vouchers AS v
  CROSS JOIN LATERAL (SELECT count(*) AS unsealed, count(*) FILTER (WHERE e.record_hash IS NULL AND e.sequence <= v.last_sequence) AS pending
                        FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.sequence > v.sealed_sequence OFFSET 0) AS c

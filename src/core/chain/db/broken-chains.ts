@@ -7,7 +7,7 @@ export const sql = new Statements(new URL("./broken-chains.sql", import.meta.url
 export const countBrokenChains = sql.requiredValue("count_broken_chains", { broken: integer }, { limit: integer });
 /**
  * Among locked vouchers, those whose chains accept no further event. The caller must leave them out, because a write to
- * such a chain fails for the whole batch.
+ * such a chain makes the whole transaction fail.
  */
 export const findDamaged = sql.values("find_damaged", { id: text }, { voucherId: arrayOf(text) });
 export const markBrokenChains = sql.prepare("mark_broken_chains", { voucherId: arrayOf(text) });

@@ -24,7 +24,7 @@ const COPY_EVENTS = `COPY voucher_events (voucher_id, sequence, event_type, occu
 
 /**
  * Inserts vouchers and their first events with COPY, which is the fastest way to insert, and adds the events to the
- * log's batch.
+ * leaf batch.
  */
 export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[], batch: LeafBatch): Promise<void> {
   await copy(

@@ -108,14 +108,15 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e
  WHERE e.seal_status = 'Sealed' ORDER BY "logIndex" NULLS LAST;
 
 -- name: select_unlogged_events(after_voucher_id, after_sequence, limit)
--- The next sealed events that belong to no batch of leaves, in order of voucher and sequence.
+-- The next sealed events that belong to no leaf batch, in order of voucher and sequence.
 SELECT e.voucher_id AS "voucherId", e.sequence, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e
  WHERE (e.voucher_id, e.sequence) > ($1::text, $2::int) AND e.seal_status = 'Sealed' AND e.log_slot IS NULL
  ORDER BY e.voucher_id, e.sequence LIMIT $3::int;
 
 -- name: write_log_slots(voucher_id, sequence, log_slot)
--- Gives sealed events their slots in a batch of leaves. Raises VS001 when an event already has a slot.
+-- Sets the log_slot of sealed events: the id of their leaf batch and their position in it. Raises VS001 when an event
+-- already has a log_slot.
 WITH logged AS (
   UPDATE voucher_events AS e SET log_slot = w.log_slot
     FROM unnest($1::text[], $2::int[], $3::bigint[]) AS w (voucher_id, sequence, log_slot)
@@ -129,8 +130,8 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'events without a pos
 SELECT d.canon_preserved_since AS "canonPreservedSince" FROM deployment AS d;
 
 -- name: next_log_batch
--- The id of a new batch of leaves. Must run after the transaction has locked the vouchers of the batch's events. The
--- ids of batches then follow the order of each voucher's events.
+-- The id of a new leaf batch. Must run after the transaction has locked the vouchers of the batch's events. The ids of
+-- batches then follow the order of each voucher's events.
 SELECT nextval('log_batch_ids') AS id;
 
 -- name: insert_log_batch(id, leaves, hashes)

@@ -37,20 +37,20 @@ const LOGGED_HASH = {
   voucherId: text,
   sequence: integer,
   recordHash: bytea,
-  /** Whether the event belongs to a batch of leaves, which may still wait for its position in the log. */
+  /** Whether the event belongs to a leaf batch, which may still wait for its position in the log. */
   hasSlot: boolean,
   /** Null if the event has a payload. Otherwise, whether a later sealed event lists this event as erased. */
   isErased: orNull(boolean),
   logIndex: orNull(bigint),
   /**
-   * While the event's batch waits for its position: the hash in the event's slot, or empty if the batch has no such
-   * slot. Null if the batch does not wait.
+   * While the event's leaf batch waits for its position in the log: the hash that the batch has for the event, or empty
+   * if it has none. Null if the batch does not wait.
    */
   waitingHash: orNull(bytea),
 };
 export type LoggedHash = Row<typeof LOGGED_HASH>;
 
-/** A sealed event that belongs to no batch of leaves yet. The hash is in hex. */
+/** A sealed event that belongs to no leaf batch yet. The hash is in hex. */
 const UNLOGGED_EVENT = { voucherId: text, sequence: integer, recordHash: text };
 type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
 
@@ -134,7 +134,7 @@ const sealEvents = sql.prepareAll("seal_events", {
   logSlot: bigint,
 });
 
-/** An event together with its seal, and its slot in the log. */
+/** An event together with its seal. {@link addLeaf} makes its `logSlot`. */
 export interface SealedEvent {
   event: EventContent;
   seal: Seal;
@@ -191,8 +191,7 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
 }
 
 /**
- * The next sealed events, after this voucher and sequence, that belong to no batch of leaves. At most as many as fit in
- * one batch.
+ * The next sealed events, after this voucher and sequence, that belong to no leaf batch. At most as many as fit in one.
  */
 export function selectUnloggedEvents(
   tx: Transaction,
@@ -201,14 +200,16 @@ export function selectUnloggedEvents(
   return selectUnlogged(tx, { afterVoucherId: voucherId, afterSequence: sequence, limit: BATCH_LEAVES_MAX });
 }
 
-/** Statements that give sealed events their slots in a batch of leaves. */
+/** Statements that record to which leaf batch sealed events belong, and their position in the batch. */
 export const writeTlogSlots = sql.prepareAll(
   "write_log_slots",
   { voucherId: text, sequence: integer },
   { logSlot: arrayOf(bigint) },
 );
 
-/** Maximum number of leaves in a batch. The lowest twelve bits of a slot are the leaf's position in its batch. */
+/**
+ * Maximum number of leaves in a leaf batch. The lowest twelve bits of a `logSlot` are the leaf's position in its batch.
+ */
 const BATCH_LEAVES_MAX = 4_096;
 
 /** The leaves that a transaction adds to the log, in the order in which it seals its events. */
@@ -219,14 +220,15 @@ export interface LeafBatch {
 }
 
 /**
- * Opens the batch of a transaction. Call it only after the statement that locks the transaction's vouchers was sent.
+ * Opens the leaf batch of a transaction. Call it only after the statement that locks the transaction's vouchers was
+ * sent.
  */
 export async function openLeafBatch(tx: Transaction): Promise<LeafBatch> {
   return { id: await nextLogBatch(tx), hashes: [] };
 }
 
 /**
- * Adds an event to a batch. Returns its slot: one number that contains the batch's id and the leaf's position in the
+ * Adds an event to a leaf batch. Returns its `logSlot`, which contains the batch's id and the leaf's position in the
  * batch.
  */
 export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
@@ -234,7 +236,7 @@ export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
   return id * BATCH_LEAVES_MAX + hashes.push(recordHash) - 1;
 }
 
-/** Statements that add a batch of leaves to the log. */
+/** Statements that add a leaf batch to the log. */
 export function appendLeaves({ id, hashes }: LeafBatch): PreparedStatements {
   if (hashes.length === 0) return [];
   return [insertTlogBatch({ id, leaves: hashes.length, hashes: Buffer.from(hashes.join(""), "hex") })];

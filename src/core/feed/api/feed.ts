@@ -7,7 +7,7 @@ import { EVENT_TYPES, type EventType } from "../../chain/chain.ts";
 
 /** Maximum number of events on one page. */
 const EVENTS_LIMIT_MAX = 1_000;
-/** Maximum wait for an event. It is below 30 seconds, for which proxies wait for a response at least. Seconds. */
+/** Maximum wait for an event. Less than 30 seconds, because proxies wait at least that long for a response. Seconds. */
 const WAIT_MAX_S = 20;
 
 /** The value of `after` that stands for the current end of the feed. */

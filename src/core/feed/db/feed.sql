@@ -12,14 +12,15 @@ SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e WHERE e.log_slot <= $1::bigint ORDER BY e.log_slot DESC LIMIT 1;
 
 -- name: find_scanned_place(after_slot, last_slot, scanned)
--- The event at which a scan of this many events ends. No row if the scan reaches last_slot first.
+-- The event at which a scan of `scanned` events ends. No row if the scan reaches last_slot first.
 SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e WHERE e.log_slot > $1::bigint AND e.log_slot <= $2::bigint
  ORDER BY e.log_slot OFFSET $3::int - 1 LIMIT 1;
 
 -- name: find_page_start(organization_id, last_slot, event_types, scanned, limit)
--- The slot after which the organization's last events up to last_slot begin: that of its previous event, that of the
--- event at which the scan stopped, or 0. No given type means all types.
+-- The slot before the organization's last `limit` events up to last_slot: that of the organization's previous event or,
+-- if the scan stops earlier, that of the event at which it stopped. 0 if the feed has no earlier event. An empty
+-- event_types means all types.
 SELECT coalesce(
          (SELECT e.log_slot
             FROM (SELECT o.log_slot, o.voucher_id, o.event_type FROM voucher_events AS o WHERE o.log_slot <= $2::bigint
@@ -32,8 +33,8 @@ SELECT coalesce(
          0) AS slot;
 
 -- name: select_feed_events(organization_id, after_slot, last_slot, event_types, scanned, limit)
--- The organization's events among the next events of the feed. No given type means all types. The scan is limited,
--- because the feed contains the events of all organizations.
+-- The organization's events among the next events of the feed. An empty event_types means all types. The scan is
+-- limited, because the feed contains the events of all organizations.
 SELECT e.log_slot AS slot, e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,

@@ -19,8 +19,8 @@ SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS 
    AND (s.expires_at IS NULL OR s.expires_at > clock.now);
 
 -- name: record_key_usage(secret_hash)
--- Records that secrets are in use, separately for a key's current secret and its previous secrets. Writes each at most
--- once a minute. Writes in the order of ids, so that concurrent calls cannot deadlock.
+-- Records that secrets are in use, separately for a key's current secret and its previous secrets. Records each of the
+-- two at most once a minute. Writes in the order of ids, so that concurrent calls cannot deadlock.
 INSERT INTO api_key_uses AS u (key_id, last_used_at, old_secrets_used_at)
 SELECT s.key_id, max(statement_timestamp()) FILTER (WHERE s.expires_at IS NULL),
        max(statement_timestamp()) FILTER (WHERE s.expires_at IS NOT NULL)
@@ -43,8 +43,8 @@ INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at,
 VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timestamptz, $7::integer, $8::numeric);
 
 -- name: lock_key_caps(key_id)
--- Locks the caps of keys until the transaction ends, so that no other transaction redeems with these keys. Later
--- statements see all redemptions that were committed before. Keys must be distinct and in order.
+-- Locks the caps (daily limits) of keys until the transaction ends, so that no other transaction redeems with these
+-- keys. Later statements see all redemptions that were committed before. Keys must be distinct and in order.
 SELECT pg_advisory_xact_lock(key_cap_lock(w.key_id)) FROM unnest($1::text[]) AS w (key_id);
 
 -- name: select_key_caps(key_id)

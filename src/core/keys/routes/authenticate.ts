@@ -30,7 +30,7 @@ const TAG_OF: Record<Scope, Tag> = {
   "voucher.issue": "Issuer",
 };
 
-/** Partners whose key has the scope. Adds a mark to every successful response to a sandbox key. */
+/** Partners whose key has the scope. Adds `sandbox: true` to every successful response to a sandbox key. */
 export function partnerKey(scope: Scope): Access<Caller, KeyDeps> {
   return {
     tag: TAG_OF[scope],
@@ -51,7 +51,7 @@ export function partnerKey(scope: Scope): Access<Caller, KeyDeps> {
   };
 }
 
-/** Partners whose sandbox key has the scope. Adds no mark to responses, because all are for sandboxes. */
+/** Partners whose sandbox key has the scope. Adds no `sandbox` to responses, because all are for sandboxes. */
 export function sandboxKey(scope: Scope): Access<Caller, KeyDeps> {
   const { extraFieldsOf: _, ...access } = partnerKey(scope);
   return {

@@ -11,7 +11,7 @@ declare module "node:http" {
 
 /** Number of requests that start at once in each turn of the event loop. They take about ten milliseconds. */
 const AT_ONCE = 64;
-/** Number of further requests that start in each turn. Each owner may have at most half of these starts. */
+/** Number of further requests that start in each turn. One organization may have at most half of these starts. */
 const IN_TURN = 128;
 
 /**

@@ -16,10 +16,10 @@ UPDATE processes AS p SET seen_at = 'epoch' FROM set_config('synchronous_commit'
 DELETE FROM processes AS p WHERE p.seen_at < clock_timestamp() - interval '10 minutes';
 
 -- name: answer_canaries(process_id)
--- Records that the canaries of these processes are committed. Writes to no other table, but takes the same locks on the
--- tables as a redemption, so that it waits for the same locks as a redemption. Skips locked rows, so that
--- redemptions in the same transaction wait for none of them. Returns the processes whose rows were written, because
--- only a transaction that has written shows that it can commit.
+-- Records that the canaries of these processes are committed. Writes to no other table, but takes a redemption's locks
+-- on tables, so that it waits like a redemption. Skips locked rows, so that redemptions in the same transaction wait
+-- for none of them. Returns the processes whose rows were written, because only a transaction that has written shows
+-- that it can commit.
 WITH redeemed AS (INSERT INTO redemptions SELECT r.* FROM redemptions AS r WHERE false),
      sealed AS (INSERT INTO voucher_events SELECT e.* FROM voucher_events AS e WHERE false),
      changed AS (UPDATE vouchers SET status = 'Redeemed' WHERE false)

@@ -23,7 +23,7 @@ const PROCESS = {
   since: timestamptz,
   seenAt: timestamptz,
   busy: real,
-  /** Why it cannot serve requests, as a sentence. */
+  /** Why the process cannot serve requests, as a sentence. */
   problem: orNull(text),
   canaryAt: orNull(timestamptz),
   isUp: boolean,

@@ -166,8 +166,8 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
  WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: find_references(organization_id, external_ref, seen_end, generation)
--- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if its reference has
--- another last end than the attempt has seen, or if such an end may have been deleted already.
+-- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if the version of its
+-- reference's last end is not seen_end, or if a later end may have been deleted already.
 SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.generation < g.generation - 1 AS "isEnded",
        rd.attempt_id AS "confirmation.attemptId", rd.redeem_code AS "confirmation.redeemCode", rd.redeemed_at AS "confirmation.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])

@@ -2,8 +2,7 @@ import { bigint, text, textOf } from "../../../platform/db/columns.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 
 /**
- * A sweeper task that goes through all rows or keys in several passes. Each pass continues where the previous one
- * stopped.
+ * A sweeper task that goes through all rows of a table in several passes. Each pass continues where the last stopped.
  */
 export type ResumableTask = "remove_reservations" | "check_chains";
 

@@ -93,7 +93,7 @@ SELECT v.id FROM vouchers AS v
 -- name: advance_expiry(batch_id, after, last, damaged)
 -- Sets the serial up to which the expiries of a locked batch are recorded. It is the serial before the first voucher of
 -- the range that is Active and whose expiry is not recorded. If there is no such voucher, it is the end of the range.
--- Ignores damaged vouchers. OFFSET 0 as in lock_unrecorded_expiries.
+-- Ignores damaged vouchers. OFFSET 0 has the same purpose as in lock_unrecorded_expiries.
 UPDATE batches AS b
    SET expiry_recorded_to = coalesce((
          SELECT min(v.serial) - 1 FROM vouchers AS v

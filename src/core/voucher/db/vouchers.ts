@@ -17,7 +17,7 @@ import { columnsOf, type PreparedStatements, Statements } from "../../../platfor
 import type { Reservation } from "../reservation.ts";
 import type { ChainHead, StoredStatus, Suspension, VoucherType } from "../voucher.ts";
 
-/** A voucher with its terms, as shown to partners. Prices are US dollars. */
+/** A voucher with its prices and benefit, as partners see it. Prices are US dollars. */
 const VOUCHER = {
   id: text,
   code: text,
@@ -237,8 +237,8 @@ export function extendVouchers(advances: readonly ChainAdvance[], validUntil: Da
 }
 
 /**
- * Statements that set the state of suspension in the histories of locked, Active vouchers. Null for a resumption. The
- * caller must insert the events up to the new heads.
+ * Statements that set the state of suspension in the histories of locked, Active vouchers. `suspension` is null for a
+ * resumption. The caller must insert the events up to the new heads.
  */
 export function suspendVouchers(advances: readonly ChainAdvance[], suspension: Suspension | null): PreparedStatements {
   if (advances.length === 0) return [];
