@@ -11,7 +11,7 @@ import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import type { QueueView } from "../platform/queues/queue-views.ts";
 import { CAUSE_HIDDEN } from "./roles.ts";
 
-/** The board's reads, the only paths of bull-board's API that are served. So the board cannot change queues. */
+/** The only paths of bull-board's API that are served. None of them changes a queue. */
 const JOB = "/api/queues/:queueName/:jobId";
 const READS = ["/api/queues", JOB, `${JOB}/logs`, `${JOB}/flow`];
 

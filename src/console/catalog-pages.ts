@@ -56,10 +56,8 @@ interface ListSection<List extends CatalogList> {
   /** Actions on the page's entity. */
   actions: (lineage: Lineage) => readonly (readonly [path: string, label: string])[];
   columns: readonly string[];
-  /** What to show if the list is empty. */
   empty: (site: OperatedSite, id: string, lineage: Lineage) => Html;
   toRow: (item: ListItem<List>, site: Site, seesCredentials: boolean) => readonly (Html | string)[];
-  /** Maximum number of items on one page. */
   limit?: number;
 }
 

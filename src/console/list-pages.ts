@@ -137,10 +137,7 @@ ${isFiltered ? html`<p>At most ${LIST_MAX} of these changes. <a href="${path}">A
   );
 };
 
-/**
- * Shows the id of an entity without a page. Shows none for a link: its id is the hash of a secret code, and people do
- * not recognize it.
- */
+/** Shows no id for a link: its id is the hash of a secret code, and people do not recognize it. */
 const renderId = (entityType: string, entityId: string) =>
   entityType === "ReferralLink" ? html`` : html`<code>${entityId}</code>`;
 

@@ -18,7 +18,6 @@ import {
 } from "./sign-in/authenticate-operator.ts";
 import { operatorOf, requireRole } from "./sign-in/signed-in.ts";
 
-/** The path of the dashboard, after the base path. */
 const DASHBOARD_PATH = "/ops/queues/jobs";
 
 interface DashboardDeps extends AuthenticatingDeps {

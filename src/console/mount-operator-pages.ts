@@ -49,7 +49,6 @@ const PAGES = {
   "/vouchers/:id": ["viewer", voucherPage],
 } as const;
 
-/** The dependencies of the operator pages, except the roles of their paths. */
 type OperatorDeps = Omit<
   ActionDeps & OverviewPageDeps & ReleaseDeps & AuthenticatingDeps & DepsOfPages<typeof PAGES>,
   "roles"

@@ -13,10 +13,7 @@ import { type PageDeps, visitOf } from "./visit.ts";
 
 /** How long a process serves the same copy of the overview to all open pages. Milliseconds. */
 const MAX_AGE_MS = 1_000;
-/**
- * How long one audit entry covers an operator's repeated visits to the same overview. The page reloads every few
- * seconds. Milliseconds.
- */
+/** How long one audit entry covers an operator's repeated visits to the same overview. Milliseconds. */
 const VISIT_COUNTS_MS = 3_600_000;
 /** Maximum number of overviews, and of visits, that a process keeps. */
 const REMEMBERED_MAX = 50;

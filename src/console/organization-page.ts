@@ -46,7 +46,6 @@ const LEFT_MAX = 1_000;
 
 const HOUR_MS = 3_600_000;
 
-/** The forms on an organization, with the labels of their links. */
 const ACTS_ON_ORGANIZATION = [
   ["brands/new", "New brand"],
   ["keys/new", "New API key"],
@@ -61,13 +60,11 @@ const ACTS_ON_PERSONS = [
 /** One page of a list. */
 interface Cut<Item> {
   shown: Item[];
-  /** The link to the next page, or null. */
   next: string | null;
 }
 
 /**
- * One page of `found`. `found` must have one entry more than the page if there is a next page. `next` makes the link to
- * it.
+ * The first {@link PAGE_SIZE} entries of `found`. If `found` has more entries, `next` makes the link to the next page.
  */
 function cut<Item>(found: readonly Item[], next: (last: Item) => string): Cut<Item> {
   const shown = found.slice(0, PAGE_SIZE);
@@ -148,10 +145,7 @@ ${sections}${ofPersons === null ? null : renderSection("persons", "Personal data
   );
 }
 
-/**
- * The number of redemptions of the last hour and of two days, as far as the sweeper has counted. A dash if it has
- * counted none of that time.
- */
+/** The redemptions of the last hour and two days. A dash if the sweeper has counted none of that time yet. */
 function renderActivity({ now, minutes, hours, completeUntil }: Awaited<ReturnType<typeof readActivity>>): Html {
   const sum = (counts: readonly ActivityCount[], lengthMs: number) =>
     now.getTime() - completeUntil.getTime() >= lengthMs

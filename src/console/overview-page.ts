@@ -22,10 +22,7 @@ import { type Attention, findExplanation } from "../watch/keep-faults.ts";
 import type { Overview, PeriodCounts } from "../watch/read-overview.ts";
 import type { SignedIn } from "./sign-in/signed-in.ts";
 
-/**
- * The start page of operators. Every five seconds, a script replaces the parts with `data-live` and draws the plots
- * from the tables.
- */
+/** The start page of operators. Every five seconds, a script replaces the parts with `data-live` and the plots. */
 export function renderOverviewPage(site: OperatedSite, operator: Named, overview: Overview): Html {
   const { minutes, hours, completeUntil } = overview;
   const exactness =
@@ -72,7 +69,6 @@ ${renderFacts([
 
 type Named = Pick<SignedIn, "name" | "role">;
 
-/** Shows which operator has signed in. */
 function renderOperator({ name, role }: Named): Html {
   return html`<p class="fine">Signed in as <bdi>${name}</bdi>, with the role ${role}.</p>\n`;
 }
@@ -125,7 +121,7 @@ ${cards}${over}</ul>
 <p class="fine">Last looked on ${renderTime(at)}.</p>`;
 }
 
-/** The first cause of a fault: follows explanations until none explains further. Null if no fault explains this one. */
+/** The first cause in the chain of faults that explain this fault. Null if no fault explains it. */
 function followsFrom(one: Attention, all: readonly Attention[]): Attention | null {
   const cause = findExplanation(one, all);
   return cause === undefined ? null : (followsFrom(cause, all) ?? cause);

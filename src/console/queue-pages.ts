@@ -111,7 +111,6 @@ function renderWorkers({ workers }: QueueState, max: number): Html {
   )}${rest > 0 ? html`<p class="fine">${COUNT.format(rest)} more.</p>` : null}`;
 }
 
-/** Links to the acts on a queue as a whole. */
 function linkActs(
   { site }: Visit,
   { name, paused, pausedShards, shards }: QueueState,

@@ -1,9 +1,8 @@
 import type { OperatorRole } from "../acts/operator-role.ts";
 
 /**
- * The role that is required to see credentials: codes, redeem codes, tickets and the codes of links. With them, anyone
- * can use a voucher, or prove that one was used. The errors of failed jobs count as credentials too, because they may
- * quote some.
+ * The role that is required to see credentials: codes, redeem codes, tickets, codes of links, and the errors of failed
+ * jobs, which may quote the others. With a credential, anyone can use a voucher or prove its use.
  */
 export const CREDENTIALS_ROLE: OperatorRole = "operator";
 

@@ -24,10 +24,7 @@ import type { Page, Visit } from "./visit.ts";
 /** The dependencies for finding a call by its request id. */
 export type FindingCalls = DepsOf<typeof findCallers> & { tokenSecrets: readonly TokenSecret[] };
 
-/**
- * The empty search page. Ignores the query, because a code must not be part of a URL, which proxies log and browsers
- * remember.
- */
+/** The empty search page. Ignores the query: a code must not be part of a URL, which proxies log. */
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
 /**

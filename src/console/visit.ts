@@ -16,7 +16,6 @@ import { actingOf, operatorOf, type SignedIn } from "./sign-in/signed-in.ts";
 export interface PageDeps {
   pool: pg.Pool;
   config: Site & { sections?: readonly string[] } & Pick<Config, "ops">;
-  /** The role that each path requires. */
   roles: Roles;
 }
 
@@ -51,10 +50,7 @@ export interface Visit<Deps = object> {
   ): Promise<void>;
 }
 
-/**
- * Reads the page's data. Returns the page, or the URL to which to redirect. Pages with data of partners or customers
- * record each view.
- */
+/** Returns the page, or the URL to which to redirect. Pages with data of partners or customers record each view. */
 export type Page<Deps = object> = (visit: Visit<Deps>) => Promise<Html | string>;
 
 /** Pages by their paths after `/ops`, each with its required role. */

@@ -29,7 +29,7 @@ const VOID = ["void", "Void this voucher"] as const;
 const SUSPEND = ["suspend", "Suspend this voucher"] as const;
 const RESUME = ["resume", "Resume this voucher"] as const;
 const RESUME_BATCH = ["resume", "Resume the batch"] as const;
-/** The changes of a voucher that its page offers, besides the resumption. */
+/** The changes that a voucher's page offers for each status, besides the resumption. */
 const CHANGES: Partial<Record<VoucherStatus, readonly (readonly [verb: string, said: string])[]>> = {
   Active: [EXTEND, SUSPEND, VOID],
   Suspended: [EXTEND, VOID],

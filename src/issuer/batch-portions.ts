@@ -10,7 +10,7 @@ import { endpoint } from "../platform/http/endpoint.ts";
 import { givenIn, ISSUER_KEY, idOf } from "./act-endpoint.ts";
 import { type IssuerCall, type IssuerDeps, inIssuer, isEnd, KeyEnded, LOCK_WAIT_MS } from "./issuer.ts";
 
-/** Maximum wait for a connection. It leaves some time for the portion. Milliseconds. */
+/** Maximum wait for a connection, so that time is left for the changes. Milliseconds. */
 const PLACE_WAIT_MS = 2_000;
 
 /**
@@ -20,10 +20,8 @@ const PLACE_WAIT_MS = 2_000;
  */
 const PORTION_MS = 2_500;
 
-/** What the act has done to a voucher. */
 type Participle = "voided" | "extended" | "suspended" | "resumed";
 
-/** What distinguishes the endpoint of an act that changes a batch in portions from other endpoints. */
 interface BatchPortions<Done extends Participle> {
   operationId: keyof typeof ERRORS_OF;
   summary: string;

@@ -15,7 +15,9 @@ import { voidBatch } from "./routes/void-batch.ts";
 import { voidVoucher } from "./routes/void-voucher.ts";
 import { vouchers } from "./routes/vouchers.ts";
 
-/** Acts with routes of their own, because the body names a voucher, or because the batch is changed in portions. */
+/**
+ * Acts with routes of their own, because the body names a voucher, or because one call changes only a part of a batch.
+ */
 const OWN_ROUTE = ["voucher", "batch"].flatMap((noun) =>
   ["extend", "suspend", "resume", "void"].map((verb) => `${noun} ${verb}`),
 );

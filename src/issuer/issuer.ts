@@ -21,12 +21,11 @@ interface Issuer {
   stopping: AbortSignal;
 }
 
-/** The public address, from the process's configuration. */
 interface Addressed {
   config: Pick<Config, "baseUrl">;
 }
 
-/** The dependencies of the routes. If there is no issuer, the routes are not mounted. */
+/** The dependencies of the routes. If `issuer` is null, the routes are not mounted. */
 export interface IssuerDeps extends Addressed {
   issuer: Issuer | null;
   randomBytes: RandomBytes;
@@ -46,10 +45,7 @@ export interface IssuerCall extends AuditContext, Addressed {
 /** The same error for unknown entities and for those of other organizations. */
 export const notOwn = (): AppError => new AppError("not_found", (t) => t("inDetail.notOwn"));
 
-/**
- * Maximum wait for a lock when vouchers are changed. Partners' calls hold these locks for a few milliseconds.
- * Milliseconds.
- */
+/** Maximum wait for a lock on vouchers. Partners' calls hold such a lock for a few milliseconds. Milliseconds. */
 export const LOCK_WAIT_MS = 2_000;
 
 /** Thrown when the key was revoked or has expired during a long act. */
@@ -59,14 +55,13 @@ export class KeyEnded extends AppError {
   }
 }
 
-/** Thrown when the process stops during a long act. */
 class Stopping extends AppError {
   constructor() {
     super("unavailable");
   }
 }
 
-/** Whether an act was ended from outside, at a point where it may end: the key has ended or the process stops. */
+/** Whether an act ended early because its key has ended or the process stops. */
 export const isEnd = (error: unknown): boolean => error instanceof KeyEnded || error instanceof Stopping;
 
 /**
@@ -104,10 +99,7 @@ export function inIssuer<T>(
   return calls(caller, run, wait);
 }
 
-/**
- * Returns a function that pauses for as long as the last part of an act took, so that other calls of the process get
- * half of the time.
- */
+/** Returns a function that pauses as long as an act's last part took, so that other calls get half of the time. */
 function openPause(): () => Promise<void> {
   let workingSince = performance.now();
   return async () => {

@@ -52,9 +52,8 @@ export const withTexts = (row: object): Record<string, unknown> =>
   );
 
 /**
- * A page of one of the catalog's lists, limited to the caller's organization and, if one is given, to one of its
- * entities.
- * @param complete adds fields to the items that the catalog's list does not have.
+ * A page of one of the catalog's lists, limited to the caller's organization, or to one entity of that organization.
+ * @param complete adds to each item the fields that the catalog's list lacks.
  * @param findId the id of the only item to list. Null if there is none.
  */
 export function listOwn(

@@ -22,7 +22,6 @@ export const typedCode = filledTextUpTo(CODE_INPUT_MAX, "The voucher's code, in 
 
 type Deps = IssuerDeps & MissGuard;
 
-/** What distinguishes the endpoint of an act on one voucher from other endpoints. */
 interface OneVoucher<F extends Fields, Response extends z.ZodObject> {
   operationId: keyof typeof ERRORS_OF;
   summary: string;

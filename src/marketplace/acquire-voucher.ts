@@ -32,8 +32,8 @@ interface Deps {
 }
 
 /**
- * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if the
- * audience, the window or the stock would now refuse a new request.
+ * Gives a user a voucher of an open batch, once per claim or payment. A repeat returns the same voucher, even if a new
+ * request would now be refused.
  * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`,
  * `voucher_suspended`, `sold_out`, `voucher_busy`, `unavailable`; BatcherFull if the user gets no voucher.
  */
@@ -49,7 +49,6 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   return answerAfterCommit(() => answerWith(ctx, outcome, readFrom));
 }
 
-/** The response to a committed acquisition. */
 async function answerWith(
   ctx: Deps,
   { alreadyConfirmed, sandbox, voucher: { id, organizationId, codeKey } }: Acquired,
@@ -67,10 +66,7 @@ async function answerWith(
   };
 }
 
-/**
- * Waits for the seal of the acquisition's event. If the wait takes too long or the queue is full, the event is sealed
- * later.
- */
+/** Waits for the seal of the acquisition's event, unless that takes too long or the queue is full. */
 async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (!ctx.sealQueue.askForPlace({ voucherId })) {
     ctx.log.warn({ voucherId }, "the seal queue is full: an event will be sealed later");
@@ -82,7 +78,7 @@ async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (sealed.kind !== "reply") ctx.log.warn({ voucherId, sealed: sealed.kind }, "an event will be sealed later");
 }
 
-/** The declaration of a refusal's code: that of the marketplace or, for a code of the core, the code itself. */
+/** The marketplace's declaration of a refusal code. For a code that the core declares, the code itself. */
 function kindOf(code: Refused["code"]) {
   return isOwn(code) ? MARKETPLACE_ERRORS[code] : code;
 }

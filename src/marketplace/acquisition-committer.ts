@@ -19,12 +19,8 @@ import {
   sourceKey,
 } from "./decide-acquisitions.ts";
 
-/**
- * Maximum number of requests in one shared read. Answering a read takes 0.1 ms per request in one turn of the event
- * loop.
- */
+/** Maximum number of requests in one read. Answering takes 0.1 ms per request, in one turn of the event loop. */
 const READ_MAX = 32;
-/** Maximum number of concurrent shared reads. */
 const READ_CONCURRENCY = 2;
 /**
  * How long a request tries again while other transactions have locked the last vouchers, or while another call of the
@@ -43,7 +39,7 @@ const WAITING_MAX = 10_000;
  * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that
  * cannot get a voucher. A group committer decides the other requests. Its transaction picks only unlocked vouchers:
  * from each batch, as many as are requested. If all vouchers are locked, the requests for one source wait together for
- * one of them. Five times a second, they search again in all batches that are open and have vouchers.
+ * one voucher's lock. Five times a second, they search again in all open batches with vouchers.
  */
 export class AcquisitionCommitter {
   readonly #work = new OpenWork();
@@ -141,10 +137,7 @@ interface Round {
   batchIndex: number;
 }
 
-/**
- * For each candidate's batch at `batchIndex`, picks and locks vouchers that are not locked. Sends one statement per
- * batch, all at once.
- */
+/** For each candidate's batch at `batchIndex`, picks and locks unlocked vouchers, in one statement per batch. */
 async function pickRound(
   tx: Transaction,
   picked: Picked,

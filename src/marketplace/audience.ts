@@ -24,7 +24,6 @@ interface Contract {
 export interface Eligibility {
   /** Whether the caller is a member with role `owner` of the brand's organization. */
   isOwner: boolean;
-  /** The caller's active contract with this brand, or null. */
   contract: Contract | null;
 }
 
@@ -37,8 +36,8 @@ export function isContractActive(contract: Pick<Contract, "status" | "endsAt">, 
 }
 
 /**
- * Returns the rule that opens a batch's window to a caller, or null. A `ReferrerOnly` batch is open only to an owner or
- * to a user with a contract in force.
+ * Returns the rule that opens a batch to a caller, or null. A `ReferrerOnly` batch is open only to an owner or to a
+ * user with a contract in force.
  */
 export function audienceRule(audience: Audience, eligibility: Eligibility, now: Date): AudienceRule | null {
   if (audience === "OpenToAll") return "open_to_all";

@@ -72,10 +72,7 @@ interface PickedState {
   acquirers: readonly Acquirer[];
   /** Locked vouchers by batch, in order of serials, except damaged, suspended and reserved ones. */
   free: Map<string, LockedVoucher[]>;
-  /**
-   * Ids of locked vouchers whose chains accept no further event. They are made unavailable, so that later acquisitions
-   * do not pick them.
-   */
+  /** Ids of locked vouchers whose chains accept no further event. Later acquisitions must not pick these vouchers. */
   damaged: readonly string[];
 }
 
@@ -126,10 +123,7 @@ const NOT_FOUND = {
   link: "link_not_found",
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
-/**
- * The refusal of a request if its open batches can give no voucher: `voucher_suspended` if some have suspended
- * vouchers, otherwise `sold_out`.
- */
+/** Why open batches give no voucher: `voucher_suspended` if some have suspended vouchers, otherwise `sold_out`. */
 function refuseWithoutVoucher({ offers }: Source, open: readonly OpenBatch[]): Refused {
   const held = new Set(offers.flatMap(({ batchId, supply }) => (supply === "held" ? [batchId] : [])));
   const isHeld = open.some(({ batchId }) => held.has(batchId));

@@ -8,7 +8,6 @@ import { acceptContract, createLink, createListing, offerContract } from "./acts
 const BATCH_SIZE = 20;
 const ALWAYS = { opensAt: null, closesAt: null };
 
-/** Makes a batch that users can claim and buy, and lists it on the marketplace. */
 async function listBatch(
   ctx: AuditContext,
   terms: { productId: string; validUntil: Date },

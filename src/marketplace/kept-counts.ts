@@ -20,13 +20,9 @@ interface Kept {
   countedAt: number;
 }
 
-/**
- * Maximum number of waiting counts of a visitor that other visitors may join. It is the number that one page needs. A
- * visitor with more counts may have to wait for long.
- */
+/** Maximum number of a visitor's waiting counts that other visitors may join: the number that one page needs. */
 const SHARED_MAX = 100;
 
-/** The count of a batch for a visitor. */
 interface Wanted {
   batchId: string;
   visitor: string;
@@ -39,9 +35,8 @@ interface Wanted {
 export class KeptCounts {
   /** The oldest count first. */
   readonly #kept = new Map<string, Kept>();
-  /** For each batch: the waiting count, and the visitor who has asked for it, in whose turn it is made. */
+  /** For each batch: the waiting count, and the visitor who asked for it first. */
   readonly #waiting = new Map<string, { visitor: string; counted: Promise<number> }>();
-  /** The number of waiting counts, by visitor. */
   readonly #waitingOf = new Map<string, number>();
   readonly #batcher: Batcher<Wanted, number>;
 
@@ -67,10 +62,7 @@ export class KeptCounts {
     return this.#batcher.close();
   }
 
-  /**
-   * Joins a count of the batch that already waits. If its visitor has so many waiting counts that the turn may come
-   * much later, adds an own count.
-   */
+  /** Joins the batch's waiting count, unless the other visitor who asked for it has too many waiting counts. */
   #countSoon(wanted: Wanted): Promise<number> {
     const { batchId, visitor } = wanted;
     const first = this.#waiting.get(batchId);
@@ -92,7 +84,6 @@ export class KeptCounts {
     return this.#waitingOf.get(visitor) ?? 0;
   }
 
-  /** Counts the batches. Uses the results of those that were counted in another visitor's turn meanwhile. */
   async #count(pool: pg.Pool, wanted: Wanted[]): Promise<number[]> {
     const counts = new Map<string, number>();
     for (const { batchId } of wanted) {
@@ -118,7 +109,6 @@ export class KeptCounts {
   }
 }
 
-/** How long ago a batch was counted. Milliseconds. */
 function ageMs(kept: Kept | undefined): number {
   return performance.now() - (kept?.countedAt ?? Number.NEGATIVE_INFINITY);
 }

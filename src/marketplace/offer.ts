@@ -1,13 +1,13 @@
 import type { Audience, Window } from "../core/voucher/voucher.ts";
 import { type AudienceRule, audienceRule, type Eligibility } from "./audience.ts";
 
-/** The facts of a batch that decide which users may acquire its vouchers through one kind of window. */
+/** The facts of a batch that decide which users may claim its vouchers, or which users may buy them. */
 export interface Offer {
   batchId: string;
   audience: Audience;
   validUntil: Date;
   suspended: boolean;
-  /** The window of this kind. Null if the batch has none. */
+  /** When users may claim, or buy, the batch's vouchers. Null if they never may. */
   window: Window | null;
 }
 
@@ -23,10 +23,7 @@ export interface OpenBatch {
 /** The batches that are open to a caller, in the order in which to try them, or the reason why there are none. */
 type OfferDecision = { kind: "open"; batches: OpenBatch[] } | { kind: "refused"; code: OfferRefusal };
 
-/**
- * Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, but only while the batch's
- * vouchers are valid.
- */
+/** Whether `now` is from `opensAt` inclusive to `closesAt` exclusive, and the batch's vouchers are valid. */
 export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean {
   if (window === null || validUntil <= now) return false;
   return (window.opensAt ?? now) <= now && (window.closesAt === null || window.closesAt > now);

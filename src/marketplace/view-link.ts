@@ -22,7 +22,6 @@ export interface LinkOffer {
   validUntil: Date | null;
   /** The batches that have vouchers, in the order in which a claim tries them. */
   batchIds: string[];
-  /** Whether the vouchers belong to a sandbox. */
   sandbox: boolean;
 }
 

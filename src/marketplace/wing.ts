@@ -1,7 +1,7 @@
 import type { Wing } from "../wing.ts";
 import { MARKETPLACE_METRICS } from "./declared.ts";
 
-/** The marketplace: users take vouchers from open windows, through listings, links, claims and purchases. */
+/** The marketplace: users claim and buy vouchers of open batches, through listings, products and referral links. */
 export const marketplace = {
   grants: new URL("./grants.sql", import.meta.url),
   metrics: MARKETPLACE_METRICS,

@@ -45,10 +45,7 @@ export interface Acting<Deps = object> extends AuditContext, Pick<ActionDeps, "c
 
 /** Something that an operator can do: a page with a form. */
 export interface Action<Deps = object> {
-  /**
-   * The path after `/ops`, in which `:id` stands for the entity's id; the corresponding command of voucherctl; the
-   * page's title.
-   */
+  /** The form's path after `/ops` (`:id` is the entity's id), the command of voucherctl, the page's title. */
   is: readonly [path: string, command: string, title: string];
   /** The role that an operator needs to see and to send the form. */
   role: OperatorRole;
@@ -62,18 +59,14 @@ export interface Action<Deps = object> {
   asksNamesake: boolean;
   /** Finds what the act refuses. Values that could not be read are undefined. */
   findProblems(db: Queryable, values: Record<string, unknown>): Promise<Problem[]>;
-  /** The field to which a refusal by the service belongs if it names no field. */
+  /** The field to which a refusal by the service belongs if the refusal names no field. */
   refused?: string;
   /**
-   * Only for a form that creates an entity. Each form does so only once. When the form is sent again, receives the id
-   * of the entity that it created and the id in the form's path, and returns the next page's path after `/ops`, or
-   * content to show.
+   * For a form that creates an entity. Called when a browser sends a form again that has already created its entity.
+   * Receives that entity's id and the id in the form's path. Returns the next page's path after `/ops`, or content.
    */
   creates?(id: string, parentId: string): string | Html;
-  /**
-   * What a long run did before it ended early, as a sentence. A run without this function changes nothing if it ends
-   * early.
-   */
+  /** What a long run did before it ended early, as a sentence. Without this function, such a run did nothing. */
   partly?(done: number, total: number, soFar?: object): string | null;
   /**
    * Returns the next page's path after `/ops`, or content to show once. An action with `creates` returns the new

@@ -24,7 +24,6 @@ class SignInEnded extends RunLeft {
   }
 }
 
-/** What a run did before it ended early, as a sentence. Null if it did nothing. */
 type Partly = (done: number, total: number, soFar?: object) => string | null;
 
 /**

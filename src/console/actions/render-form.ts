@@ -21,22 +21,19 @@ const PRODUCTS_MAX = 1_000;
 export type Entered = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Whether a field without a value leaves what it changes as it is. A form shows the present value beside such a field
- * instead of in it. Otherwise a form that was opened earlier would undo another operator's change.
+ * Whether a field without a value changes nothing. A form shows the present value beside this field, not in it.
+ * Otherwise a form that was opened earlier would undo another operator's change.
  */
 const isOptional = ({ initial }: Field): boolean => initial === null;
 
-/**
- * Name of the hidden field with a random token. Each display of the form has a new token, and the form acts only once
- * per token.
- */
+/** Name of the hidden field with a token. Each display of a form has a new token, which acts only once. */
 export const FORM_TOKEN = "formToken";
 
 /** Whether a form sends files. */
 export const sendsFiles = ({ fields }: Pick<Action<never>, "fields">): boolean =>
   Object.values(fields).some(({ kind }) => KINDS[kind].input.shape === "file");
 
-/** The page of an action: the way to it, its title, and `content`. */
+/** The page of an action: the links to its parents, its title, and `content`. */
 export function renderPage(
   config: Site,
   { is: [path, , title] }: Action<never>,
@@ -111,7 +108,6 @@ function renderBox(name: string, value: string, label: string, checked: boolean)
 value="${value}"${checked ? html` checked` : null}><label for="${id}">${label}</label></p>\n`;
 }
 
-/** One choice of a field: the value to send, and the text for the operator. */
 type Choice = readonly [value: string, text: string];
 
 async function choicesOf(ctx: ActionDeps, { kind, values = [] }: Field, lineage: Lineage | null): Promise<Choice[]> {
@@ -121,7 +117,6 @@ async function choicesOf(ctx: ActionDeps, { kind, values = [] }: Field, lineage:
   return items.map(({ id, name }) => [id, name]);
 }
 
-/** The values with which a form begins. */
 function beginningOf(field: Field, present: string | undefined): readonly string[] {
   return present === undefined || isOptional(field) ? initialOf(field) : [present];
 }

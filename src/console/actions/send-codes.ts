@@ -16,10 +16,7 @@ import { actingAs, type Console, openLineage } from "./serve-action.ts";
 
 /** Number of labels on one A4 sheet: three columns of eight. If no serials are chosen, a page shows one sheet. */
 const SHEET = 24;
-/**
- * Number of labels made in one turn of the event loop: 4 ms, because of the QR codes. It must divide the number of
- * labels on a sheet.
- */
+/** Number of labels made in one turn of the event loop, which takes 4 ms. A divisor of {@link SHEET}. */
 const PIECE = 8;
 /** Maximum number of labels on one page, which is then two megabytes large. */
 const LABELS_MAX = 1_200;
@@ -43,7 +40,7 @@ export function choosePrintSheet(ctx: ActionDeps): RequestHandler {
   };
 }
 
-/** A page with labels of a batch's active vouchers, to print on A4 and cut. By default, of the first vouchers. */
+/** A page with labels of a batch's active vouchers, by default the first ones, to print on A4 and cut. */
 export function showPrintSheet(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const lineage = (await openLineage(ctx, "/batches/:id/print", request)) as Lineage;
@@ -115,7 +112,6 @@ function describeSheet({ from, to }: Serials, size: number, count: number | null
   return `${count} active vouchers with ${serials}. Print on A4 at 100 %, without margins, and cut at the marks.`;
 }
 
-/** The content of a voucher's label. */
 type Label = Pick<IssuedVoucher, "code" | "serial">;
 
 /** Renders the sheets, a few labels in each turn of the event loop. */
@@ -144,10 +140,7 @@ const CORNERS = Array.from(
   { length: 4 * 9 },
   (_, at) => `M${7 + 64 * (at % 4)} ${12.5 + 34 * Math.floor(at / 4)}h4m-2-2v4`,
 );
-/**
- * A cross at each corner of a label. In millimetres on A4: margins of 9 at the left and 12.5 at the top, and labels of
- * 64 by 34.
- */
+/** A cross at each corner of a label. Millimetres: margins of 9 (left) and 12.5 (top), labels of 64 by 34. */
 const CUT_MARKS = html`<svg class="cuts" viewBox="0 0 210 297" aria-hidden="true"><path d="${CORNERS.join("")}"/>\
 </svg>`;
 const SHEET_HEAD = html`<section class="sheet" aria-label="Sheet">${CUT_MARKS}`;

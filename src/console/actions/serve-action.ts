@@ -66,7 +66,6 @@ function idIn({ is: [path] }: Action<never>, { params }: Request): string | null
   return path.includes(":id") ? pathId(params.id) : null;
 }
 
-/** The kind of entity that a path such as `/brands/:id/…` names. */
 function entityIn(path: string): EntityNames {
   const [, collection] = path.split("/");
   const found = Object.values(ENTITIES).find((entity) => entity.collection === collection);
@@ -153,7 +152,6 @@ function explain(cause: unknown, mayHaveWritten: boolean): unknown {
   return new AppError("unavailable", "It is not known whether this was done. Look before you try again.", { cause });
 }
 
-/** The values of the action's fields in a form's body. */
 function enteredIn({ fields }: Action<never>, body: unknown): Entered {
   const sent = Object(body) as Record<string, unknown>;
   const valuesOf = (name: string, field: Field) =>
@@ -186,7 +184,6 @@ async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
   return { values, recorded, problems: { ...explainProblems(action, further), ...problems } };
 }
 
-/** The problem of each field, in the words of the form. */
 function explainProblems(action: Action<never>, { problems }: InvalidValues): Record<string, string> {
   const labelled = problems.map((problem): [string, string] => [
     problem.field,

@@ -19,7 +19,7 @@ export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): 
 /**
  * Admits operators who sign in. There are two ways: HTTP Basic (RFC 7617) with a name and the operator's token, or any
  * name and OPS_TOKEN; and the JWT that a proxy adds. Tokens and JWTs are too long to guess. So even after many wrong
- * attempts from an address, the next one is verified.
+ * attempts from an address, the next attempt is verified.
  * @throws AppError `missing_password`, `wrong_password`, `invalid_token`, `missing_role`, `unavailable`; `rate_limited`
  * instead of a 401 after too many failed sign-ins from the address.
  */

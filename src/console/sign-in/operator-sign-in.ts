@@ -36,10 +36,7 @@ interface SignInDeps extends OperatorReads {
   reportToken: ReportToken;
 }
 
-/**
- * The ways to sign in to the operator pages: the token of a named operator, OPS_TOKEN under any name, and the JWT of a
- * proxy.
- */
+/** The ways to sign in to the operator pages: a named operator's token, OPS_TOKEN, and the JWT of a proxy. */
 export class OperatorSignIn {
   readonly #hasOperators: () => Promise<boolean>;
   readonly #ops: Config["ops"];
@@ -91,10 +88,7 @@ export class OperatorSignIn {
     ];
   }
 
-  /**
-   * The credentials of a request, or null. HTTP Basic takes precedence over the JWT, because a proxy adds the JWT to
-   * every request.
-   */
+  /** HTTP Basic takes precedence over the JWT, because a proxy adds the JWT to every request. */
   findCredentials(request: Request): Credentials | null {
     const basic = basicCredentials(request);
     if (basic !== null) return { kind: "basic", ...basic };

@@ -7,25 +7,18 @@ import { AppError } from "../../platform/api/errors.ts";
 export interface SignedIn {
   /** The name in audit entries. */
   name: string;
-  /**
-   * The subject of the operator's JWT, for audit entries. It distinguishes people to whom the issuer gave the same
-   * name, one after another.
-   */
+  /** The JWT's subject, for audit entries, because one issuer can give a name to several people in turn. */
   subject?: string;
   role: OperatorRole;
   /** How the operator was identified. */
   by: Extract<ActingBy, "operator" | "jwt" | "shared">;
-  /**
-   * Whether the sign-in is still valid. False after the operator was revoked, or after the operator or the JWT has
-   * expired.
-   */
+  /** False after the operator was revoked, or after the operator or the JWT has expired. */
   stillHolds(): Promise<boolean>;
 }
 
 declare global {
   namespace Express {
     interface Locals {
-      /** The operator who has signed in to the operator pages. */
       operator?: SignedIn;
     }
   }

@@ -52,7 +52,6 @@ export const batchVouchers = endpoint({
   },
 });
 
-/** The number of vouchers in a batch of the caller's organization. @throws AppError `not_found`. */
 const sizeOf = async (ctx: IssuerCall, id: string) => Number((await ctx.requireOwn("batch", id)).voucherCount);
 
 const viewVoucher = ({ id, code, serial: number }: { id: string; code: string; serial: number }) => ({

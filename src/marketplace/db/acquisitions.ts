@@ -76,7 +76,8 @@ const selectAcquirers = sql.rows(
 );
 
 /**
- * The source of an acquisition (a listing, a product or a link), and the kind of window. For a link, `id` is its code.
+ * Where a user acquires a voucher (a listing, a product or a link), and whether by claim or purchase. For a link, `id`
+ * is its code.
  */
 export interface WantedSource {
   way: "listing" | "product" | "link";
@@ -84,18 +85,15 @@ export interface WantedSource {
   kind: WindowKind;
 }
 
-/** The product that a source leads to. */
 type SourceProduct = Row<typeof PRODUCT>;
 
 /** The product, contract and batches of a listing, product or link, read in one snapshot. */
 export interface Source {
-  /** The time of the read on the database's clock, for all decisions about it. */
+  /** The time of the read on the database's clock. All decisions about this source use it. */
   now: Date;
-  /** Null if there is no such listing, product or link. */
   product: SourceProduct | null;
-  /** The contract of a link. Null for other sources. */
   link: Row<typeof LINK> | null;
-  /** The batches. `supply` is null when it was not read. */
+  /** `supply` is null when it was not read. */
   offers: (Offer & { supply: Supply | null })[];
 }
 
@@ -127,12 +125,11 @@ export interface AcquisitionKey {
   paymentRef: string | null;
 }
 
-/** An acquired voucher. Look it up by its organization and its code's stored key. */
+/** An acquired voucher. Its organization and its code's stored key find it. */
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
 /**
- * What is known about a user who acquires: the role in the organization, the contract with the brand, and the voucher
- * from an earlier, equal acquisition.
+ * The user's role in the organization, contract with the brand, and voucher from an earlier, equal claim or purchase.
  */
 export type Acquirer = Row<typeof ACQUIRER>;
 

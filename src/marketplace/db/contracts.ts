@@ -94,10 +94,7 @@ export const LINKS = {
   ),
 } as const satisfies CatalogList;
 
-/**
- * Inserts a contract with the status Offered. A unique index rejects a second open contract between the same brand and
- * user.
- */
+/** Inserts an Offered contract. A unique index rejects a second open contract of the same brand and user. */
 export async function insertContract(
   db: Queryable,
   contract: { id: string; brandId: string; userId: string; endsAt: Date | null },

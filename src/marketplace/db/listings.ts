@@ -22,7 +22,6 @@ const LISTING = {
   id: text,
   /** The time on the database's clock. */
   now: timestamptz,
-  /** Whether a voucher can be bought. */
   isLeft: boolean,
   productId: text,
   productName: text,

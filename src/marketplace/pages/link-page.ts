@@ -13,7 +13,7 @@ const NAME_OF = { open: "open", window_closed: "windowClosed", sold_out: "soldOu
   string
 >;
 
-/** The public page of a referrer's link: what it offers, and how to claim it. */
+/** The public page of a referrer's link, with its offer and how to claim a voucher. */
 export async function renderLink(
   deps: DepsOf<typeof viewLink> & { config: Site },
   visitor: Visitor,
