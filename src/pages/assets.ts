@@ -6,15 +6,11 @@ import { sentencesOfScripts } from "./locale.ts";
 
 /** A file that pages load. Its name contains a hash of its content. */
 export interface Asset {
-  /** The last part of its path. */
   fileName: string;
   content: Buffer;
 }
 
-/**
- * Makes an asset with this name. Its content is the given parts. By default, it is the file with this name in
- * `static/`.
- */
+/** Makes an asset from the given parts, or from the file with this name in `static/` if there are none. */
 function makeAsset(name: string, ...parts: string[]): Asset {
   const content = Buffer.from(parts.length === 0 ? readStatic(name) : parts.join(""));
   const { name: stem, ext } = parse(name);
@@ -23,7 +19,6 @@ function makeAsset(name: string, ...parts: string[]): Asset {
 
 const readStatic = (name: string) => readFileSync(new URL(`./static/${name}`, import.meta.url), "utf8");
 const { resolve } = createRequire(import.meta.url);
-/** Reads a file of an installed package. */
 const readInstalled = (path: string) => readFileSync(resolve(path), "utf8");
 
 /** The verifier of packages/tlog together with static/check-receipt.js. `npm ci` generates the file. */

@@ -2,7 +2,7 @@ import { type Html, html } from "./html.ts";
 
 interface Bar {
   label: string;
-  /** Shown below the axis, if given. */
+  /** The text below the axis. */
   tick?: string | undefined;
   count: number;
 }

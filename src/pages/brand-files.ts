@@ -11,10 +11,7 @@ import { FOR_EVER } from "./serve-assets.ts";
 
 type Place = Pick<Config, "basePath">;
 
-/**
- * Links the style sheet with the brand's colour. The page's Content-Security-Policy permits no style in the page
- * itself.
- */
+/** Links the style sheet with the brand's colour. The Content-Security-Policy permits no style in the page. */
 export function linkColour({ basePath }: Place, { colour }: BrandFace): Html | null {
   if (colour === null) return null;
   return html`<link rel="stylesheet" href="${basePath}/colours/${colour.slice(1)}.css">`;
@@ -34,7 +31,7 @@ export function nameContact({ storefrontUrl }: Pick<Config, "storefrontUrl">, br
   return html`${name} (<a href="${origin}/">${host}</a>)`;
 }
 
-/** The colours of a page with a brand's face: the brand's own, and black or white for text on it. */
+/** The brand's colour, and black or white for text on it, as CSS. */
 export function renderColours(colour: string): string {
   return `:root {\n  --brand: ${colour};\n  --on-brand: ${isLight(colour) ? "#000000" : "#ffffff"};\n}\n`;
 }

@@ -14,7 +14,7 @@ import { layOut, renderSandboxNotice, type Site } from "./layout.ts";
 import { type Locale, renderScriptTexts } from "./locale.ts";
 import { MINUTES } from "./time.ts";
 
-/** The end of the path of this page, after that of the voucher's page. */
+/** The last segment of this page's path, after the path of the voucher's page. */
 export const EXPERTS = "/history";
 
 /** The path of a voucher's page, and of its JSON. */
@@ -32,11 +32,10 @@ export async function readFace(
   return face;
 }
 
-/** What a wing adds to a history's page. */
 interface ChainNotes {
   /** Shown above the entries. */
   statement: Html;
-  /** A column of the table of entries. The class marks its cells for the style sheet. */
+  /** A column of the table of entries. The style sheet selects its cells by the class. */
   column: { name: string; className: string; cell: (event: PublicEvent) => Html };
   /** Shown below the entries. */
   section: Html;
@@ -44,14 +43,14 @@ interface ChainNotes {
   meaning: Html;
 }
 
-/** Reads what a wing adds, or null. `path` is the path of the history. */
+/** Reads what a wing adds to the page of the history at `path`, or null. */
 export type ReadChainNotes<Deps = never> = (
   deps: Deps,
   visitor: Visitor,
   shown: { events: readonly PublicEvent[]; path: string; locale: Locale },
 ) => Promise<ChainNotes | null>;
 
-/** One page of a chain: events with a sequence greater than `after`. */
+/** The part of a chain on one page: events with a sequence greater than `after`. */
 interface ChainExcerpt {
   chain: PublicChain;
   /** The path of the voucher. */
@@ -61,10 +60,7 @@ interface ChainExcerpt {
   locale: Locale;
 }
 
-/**
- * The page of a voucher's chain for experts, with the same content as its JSON. A script in the browser checks the
- * entries.
- */
+/** The page of a voucher's chain for experts. A script in the browser checks the entries. */
 export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & { config: Site }>(
   deps: Deps,
   ofWings: readonly ReadChainNotes<Deps>[],
@@ -128,7 +124,6 @@ ${notes.map(({ meaning }) => meaning)}
   });
 }
 
-/** The form for the text of one entry, which the script handles. */
 const renderPayloadForm = ({ t }: Locale) => html`<section id="payload-check" aria-labelledby="payload-heading" hidden>
 <h2 id="payload-heading">${t("chain.payloadHeading")}</h2>
 <p>${t("chain.payloadAbout")}</p>

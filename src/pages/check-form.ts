@@ -14,7 +14,7 @@ import { pageHeaders } from "./page-headers.ts";
 /** Maximum length of a text in the form: enough for a verify link with a long base address. */
 const CHECK_INPUT_MAX = 500;
 
-/** The form "Check a voucher". `problem` tells why `entered` is refused. */
+/** The form "Check a voucher". `problem` tells why the service refuses `entered`. */
 export function renderCheckForm(site: Site, entered = "", problem: string | null = null, locale = ENGLISH): Html {
   const { t } = locale;
   return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="post">
@@ -44,8 +44,7 @@ function readVoucherId(entered: string): string | null {
 
 /**
  * The page "Check a voucher". Redirects to the voucher's history when the form contains an id or a verify link. The
- * form is sent with POST, and the query is ignored. People also enter codes, and a code must not be part of a URL,
- * which proxies log and browsers remember.
+ * form is sent with POST, because people also enter codes, and proxies log and browsers remember URLs.
  */
 export function checkVoucherRoute(deps: LimitingAddresses & { config: Site }): Route {
   const { config } = deps;
@@ -69,7 +68,7 @@ ${renderCheckForm(config, entered, isEmpty ? null : locale.t("check.notAnId"), l
     });
     sendPage(response, isEmpty ? 200 : 400, page);
   };
-  // A body is read only if the caller's address is within its limit.
+  // The service reads a body only if the caller's address is within its limit.
   return {
     path: CHECK_PATH,
     methods: { get: [...before, show], post: [...before, readForm, show] },

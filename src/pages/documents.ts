@@ -10,8 +10,8 @@ import { renderMarkdown } from "./markdown.ts";
 const FOLDER = fileURLToPath(new URL("../../docs/", import.meta.url));
 
 /**
- * The tree of all documents, by task, in the order in which readers need them. Each is a Markdown file of `docs`. A
- * document with a question mark belongs to a wing, and is served if the wing names it.
+ * The tree of all documents, by task, in the order in which readers need them. A question mark stands after a document
+ * of a wing, which is served only if the wing names it.
  */
 const TREE: Record<string, string> = {
   "Connect a shop or a till": "integration retries clients orders errors going-live sandbox versioning",
@@ -28,7 +28,6 @@ const TREE: Record<string, string> = {
 };
 const GROUPS = Object.entries(TREE).map(([title, names]) => ({ title, names: names.split(/\s+/) }));
 
-/** The files of the core that are sent unchanged. */
 const FILES = `voucher-client.mjs voucher_client.py voucher-client.php checkout.py checkout.php several-vouchers.mjs
   sandbox-client.mjs back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py settle-day.php
   verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php chain-vectors.json images/checkout.svg`;
@@ -42,7 +41,6 @@ const EXAMPLE_ADDRESS = "https://vouchers.example.com";
 
 /** A file of `docs/` that is served. */
 export interface ServedDocument {
-  /** The file's name in `docs/`. */
   name: string;
   path: string;
   /** The file extension, if the file is sent unchanged. Null for Markdown, which is rendered. */
@@ -50,7 +48,6 @@ export interface ServedDocument {
   text: string;
 }
 
-/** Reads files of `docs/`, and the generated receipt verifier. */
 const readDocuments = (names: readonly string[]): ServedDocument[] =>
   names.map((name) => ({
     name,
@@ -68,10 +65,7 @@ export const DOCUMENTS: readonly ServedDocument[] = readDocuments([
   ...FILES.split(/\s+/),
 ]);
 
-/**
- * All served files, including those that wings name. In tables, leaves out rows that begin with a link to a document
- * that is not served.
- */
+/** All served files. Their tables lack the rows that begin with a link to a document that is not served. */
 export function allDocuments(ofWings: readonly string[]): ServedDocument[] {
   const all = [...DOCUMENTS, ...readDocuments(ofWings)];
   const names = new Set(all.map(({ name }) => name));
@@ -85,7 +79,7 @@ export function allDocuments(ofWings: readonly string[]): ServedDocument[] {
 
 const targetOf = ({ name }: Pick<ServedDocument, "name">, href: string) => new URL(href, `file:///${name}`);
 
-/** The documents by the headings of the tree. Documents of wings that the tree does not list come last. */
+/** The documents by the headings of {@link TREE}, then the wings' documents that it does not list. */
 function groupDocuments(all: readonly ServedDocument[]): { title: string; pages: ServedDocument[] }[] {
   const rest = new Set(all.filter(({ sentAs }) => sentAs === null));
   const groups = GROUPS.map(({ title, names }) => {
@@ -119,10 +113,7 @@ export function runbookPath({ basePath }: Site, fault: string): string {
 /** A document's title: its first heading. */
 export const titleOf = ({ text }: ServedDocument) => text.slice(2, text.indexOf("\n"));
 
-/**
- * Renders a Markdown document as a page, next to the tree of all documents. A link to a file that is not served is
- * shown as text.
- */
+/** Renders a Markdown document as a page. A link to a file that is not served becomes its text. */
 export async function renderDocument(
   site: Site,
   document: ServedDocument,
@@ -194,7 +185,6 @@ ${groupDocuments(all).map(({ title, pages }) => {
 })}</nav>`;
 }
 
-/** Reads the program to which a document links, for the tabs of a sample. */
 const readProgram = (href: string) =>
   /\.(mjs|py|php|sh)$/.test(href) ? (DOCUMENTS.find(({ name }) => name === href)?.text ?? null) : null;
 

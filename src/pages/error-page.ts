@@ -17,16 +17,13 @@ const HEADED = [400, 401, 403, 404, 429, 503] as const;
 
 function headingOf({ kind: { code, heading }, isEnglishOnly }: AppError, status: number, { t }: Locale): string {
   if (heading !== undefined) return heading(t);
-  // A sentence of its own says what was looked up.
+  // The sentence `portal.nothingFound` says better what the reader looked up.
   if (code === "not_found" && isEnglishOnly) return t("portal.nothingFound");
   const headed = HEADED.find((each) => each === status);
   return headed === undefined ? t("error.otherHeading") : t(`error.headings.${headed}`);
 }
 
-/**
- * An error that concerns a brand's product. Its page has the brand's logo and colour, and names the brand as the
- * contact.
- */
+/** An error that concerns a brand's product. Its page shows the brand, and names the brand as the contact. */
 export class BrandedError extends AppError {
   readonly face: BrandFace;
 

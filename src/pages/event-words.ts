@@ -5,11 +5,11 @@ import { ENGLISH, type Locale } from "./locale.ts";
 interface EventWords {
   title: string;
   sentence: string;
-  /** What the voucher's state is after the event, if the event proves that the voucher is unused. */
+  /** The voucher's state after the event, if the event proves that the voucher is unused. */
   outcome?: string;
 }
 
-/** After these events, the voucher may still be redeemed. After all other events, it cannot. */
+/** After these events, the voucher may still be redeemed. After all other events, a redemption is impossible. */
 const MAY_BE_REDEEMED: readonly string[] = [
   "voucher.instance.redeemed",
   "voucher.instance.erased",

@@ -1,6 +1,5 @@
 /**
  * Markup that is inserted without escaping. Only {@link html}, and pages made of the project's own files, create it.
- * All other text is escaped.
  */
 export class Html {
   readonly markup: string;

@@ -49,7 +49,6 @@ export function landingRoute({ config }: { config: LandingSite }): Route {
   });
 }
 
-/** The page at the root: what this service does, and where to go next. */
 function renderLandingPage(config: LandingSite): Html {
   const { basePath, baseUrl } = config;
   const isOperated = hasConfiguredSignIn(config);

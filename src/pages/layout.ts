@@ -17,7 +17,6 @@ export const GUIDE_PATH = "/docs/guide";
 /** The path, below the base path, of the page whose form opens a voucher's history. */
 export const CHECK_PATH = "/check";
 
-/** The content of one page of the site. */
 interface PageContent {
   /** Shown in the browser's tab, before the name of the service. */
   title: string;
@@ -27,14 +26,14 @@ interface PageContent {
   address?: string;
   main: Html;
   scripts?: readonly Asset[];
-  /** Additional style sheets, loaded after the style of all pages or its replacement. */
+  /** `style` replaces the style of all pages. `styles` are loaded after it. */
   styles?: readonly Asset[];
   style?: Asset;
   /** English by default. */
   locale?: Locale;
   /** Whether the page links to the start page, the guide and the reference, which are for developers. */
   forDevelopers?: boolean;
-  /** The page's path, which menus mark. */
+  /** The page's path, which menus highlight. */
   path?: string;
   /** The brand whose logo and colour the page shows in place of the service's. */
   face?: BrandFace;
@@ -95,15 +94,17 @@ ${renderMenu(t("frame.site"), links, path)}
 </header>`;
 }
 
-/** A link in a menu or a trail. Marks the link to the page that is shown, and in a menu the page's section. */
+/**
+ * A link in a menu or in breadcrumbs. Highlights the link to the page at the path `shown`, and the link to its section.
+ */
 export function linkInMenu(path: string, label: Html | string, shown?: string, section?: string): Html {
   const mark = path === shown ? html` aria-current="page"` : path === section ? html` aria-current="true"` : null;
   return html`<a href="${path}"${mark}>${label}</a>`;
 }
 
 /**
- * A menu, which marks the page at the path `shown`. The links of a menu `ofSections` have pages below them, except the
- * first, which is their overview.
+ * A menu that highlights the page at the path `shown`. The links of a menu `ofSections` have pages below them, except
+ * the first, which is their overview.
  */
 export function renderMenu(
   name: string,

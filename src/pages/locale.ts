@@ -28,13 +28,13 @@ export interface Locale {
   in(timeZone: string): Locale;
   /** A moment in the zone, to the second or to the minute. */
   time(at: string | Date, precision?: typeof MINUTES): Html;
-  /** The same without the date, for lists of one day. */
+  /** The same as `time` without the date, for lists of one day. */
   timeOfDay(at: string | Date): Html;
-  /** The end of a validity. `at` is the first invalid moment. Shows the last valid day, or the minute. */
+  /** The end of a validity. `at` is the first invalid moment. Shows the last valid day, or the minute of the end. */
   end(at: Date): Html;
   /** A moment as a wall clock in the zone shows it: `YYYY-MM-DD hh:mm:ss`. */
   wallClock(at: Date): string;
-  /** A calendar day, `YYYY-MM-DD`. Shorter at an axis (`tick`). */
+  /** A calendar day, `YYYY-MM-DD`. `tick` is the short form for an axis. */
   day(day: string, form?: "date" | "tick"): string;
   /** A calendar month, `YYYY-MM`. */
   month(month: string): string;
@@ -108,10 +108,7 @@ export function sentencesOfScripts(language: Language, part = ""): string {
   return json.replaceAll("<", "\\u003c");
 }
 
-/**
- * The sentences of a page's scripts, as data that browsers do not run. Null in English, because the scripts contain the
- * English sentences.
- */
+/** The sentences of a page's scripts, as JSON. Null in English, because the scripts contain these sentences. */
 export function renderScriptTexts({ language }: Locale, part = ""): Html | null {
   if (language === "en") return null;
   const json = sentencesOfScripts(language, part);

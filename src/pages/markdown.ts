@@ -13,10 +13,9 @@ import { Html, html } from "./html.ts";
 for (const language of [bash, javascript, json, php, python, typescript])
   hljs.registerLanguage(language.name, language);
 
-/** Returns the target of a link: an address, or the text of a file. Null if the file is not served. */
+/** Returns the target of a link: an address, or the text of a file. Null if the service does not serve the file. */
 export type ReadLink = (href: string) => string | null;
 
-/** A program in one programming language. */
 interface Sample {
   label: string;
   language: string;
@@ -64,8 +63,7 @@ export async function renderMarkdown(source: string, addressOf: ReadLink, readPr
       },
     },
   });
-  // All documents share the parser's list of headings. Another document would replace it during an `await`, so there is
-  // none before the list is read.
+  // Read the list of headings before any `await`: all documents share it, and another document would replace it.
   const body = new Html(marked.parse(source, { async: false }));
   return { body, headings: getHeadingList() };
 }
@@ -80,7 +78,6 @@ function stackTable(table: string): string {
   return `<div class="scroll stacks" tabindex="0">${named}</div>`;
 }
 
-/** The language of a code block or a program, as shown on its tab. */
 const LANGUAGE_NAMES: Record<string, string> = { bash: "Shell", js: "JavaScript", ts: "TypeScript" };
 
 /** Replaces each paragraph of links to programs, together with the code block before it, by a token for tabs. */

@@ -21,9 +21,8 @@ export interface PublicPage<Deps> {
   path: string;
   /** The format for a caller without a preference. By default, JSON. */
   usual?: "json" | "html";
-  /** The page's headers. By default, those of most pages. */
   headers?: RequestHandler;
-  /** Null if the endpoint has only error pages. */
+  /** Null if the endpoint has no page, only error pages. */
   render:
     | null
     | ((
@@ -46,8 +45,8 @@ type PagesDeps = LimitingAddresses & { config: Site };
 export const CHAIN_PATH = "/integrity/events/:entityType/:entityId";
 
 /**
- * Mounts the pages, including those of wings. If a path serves both a page and JSON, the page's handler comes first. It
- * passes requests that prefer JSON on to the endpoint, or to the 404 of an unknown address.
+ * Mounts the pages, including those of wings. If a path serves both a page and JSON, the page's handler comes first,
+ * and passes requests that prefer JSON to the endpoint.
  */
 export function mountPages<
   Deps extends PagesDeps &

@@ -2,15 +2,9 @@
 declare module "negotiator" {
   export default class Negotiator {
     constructor(request: import("node:http").IncomingMessage);
-    /**
-     * The best available encoding for the caller. Among equally good encodings, the first in `preferred`. Undefined if
-     * the caller accepts none.
-     */
+    /** The best encoding for the caller. Among equally good ones, the first in `preferred`. Undefined if none fits. */
     encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
-    /**
-     * The best available language for the caller. Among equally good languages, the first. Undefined if the caller
-     * accepts none.
-     */
+    /** The best language for the caller. Among equally good ones, the first in `available`. Undefined if none fits. */
     language<Language extends string>(available: readonly Language[]): Language | undefined;
     /** The languages that the caller accepts, best first. */
     languages(): string[];

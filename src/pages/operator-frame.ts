@@ -24,27 +24,24 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
   return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
 }
 
-/**
- * What an operator page needs for its links: the site, the sections that wings add to the navigation, and the path of
- * the page that is shown.
- */
+/** What the links of an operator page need. `sections` are those of wings, and `shown` is the page's path. */
 type NavigatedSite = Site & { sections?: readonly string[]; shown?: string };
 
-/** What a page needs to offer actions too. */
+/** A site whose pages can offer actions. */
 export type OperatedSite = NavigatedSite & {
   /** Whether the operator may use the action at this path after `/ops`. */
   offers(path: string): boolean;
 };
 
-/** The verbs of acts that cannot be taken back. */
+/** The verbs of irreversible acts. */
 const FINAL = /^(?:clean|decline|end|erase|revoke|void)\b/;
 
-/** Whether an act cannot be taken back. `path` ends with its verb. */
+/** Whether an act is irreversible. `path` ends with its verb. */
 export const isFinal = (path: string): boolean => FINAL.test(path.slice(path.lastIndexOf("/") + 1));
 
 /**
- * Links to the actions on an entity, each with its path after the entity's path and its label. Leaves out actions that
- * the operator may not use. Those that cannot be taken back stand apart, after the others.
+ * Links to the actions on an entity, from each action's label and path after the entity's path. Leaves out actions that
+ * the operator may not use. Irreversible actions stand apart, after the others.
  */
 export function linkActions(
   site: OperatedSite,
@@ -66,13 +63,15 @@ interface Step {
   label: string;
 }
 
-/** A list that is a section of the navigation, as a step. */
+/** A list of the navigation, as one of the links that lead to a page. */
 export const sectionStep = (site: Site, name: string): Step => ({
   path: opsPath(site, name.toLowerCase()),
   label: name,
 });
 
-/** The pages of an entity's parents, from the organization down, and the entity's own page if it has one. */
+/**
+ * Links to the pages of an entity's parents, from the organization down, and to the entity's own page if it has one.
+ */
 function stepsTo(site: Site, lineage: Lineage): Step[] {
   const steps = [
     ["organizations", lineage.organizationId, lineage.organizationName],
@@ -80,7 +79,7 @@ function stepsTo(site: Site, lineage: Lineage): Step[] {
     ["products", lineage.productId, lineage.productName],
     ["batches", lineage.batchId, "Batch"],
     ["contracts", lineage.contractId, `Contract with ${lineage.userId}`],
-    // Only the endpoint's own page shows the query, to admins, because it may contain a token of the receiver.
+    // The query may contain a token of the receiver, so only the endpoint's own page shows it, to admins.
     ["webhooks", lineage.webhookId, lineage.url?.replace(/\?.*/s, "?…")],
     ["vouchers", lineage.voucherId, "Voucher"],
   ] as const;
@@ -94,12 +93,12 @@ export function pathOf(site: Site, lineage: Lineage): string {
   return String(stepsTo(site, lineage).at(-1)?.path);
 }
 
-/** The way to an entity's page, or to a page below it. */
+/** The breadcrumbs of an entity's page, or of a page below it. */
 export function renderTrail(site: Site, lineage: Lineage, ...below: readonly Step[]): Html {
   return renderSteps([sectionStep(site, "Organizations"), ...stepsTo(site, lineage), ...below], lineage);
 }
 
-/** The way to a page, which is the last step. */
+/** Breadcrumbs. The last step is the page itself. */
 export function renderSteps(steps: readonly Step[], { sandbox }: { sandbox?: boolean } = {}): Html {
   const links = steps.map(({ path, label }, at) => {
     const shown = at === steps.length - 1 ? path : undefined;
@@ -111,7 +110,6 @@ export function renderSteps(steps: readonly Step[], { sandbox }: { sandbox?: boo
 /** The entities whose pages belong to the section of organizations. */
 const OF_ORGANIZATIONS = /^\/(?:brands|products|batches|contracts|keys|vouchers)\//;
 
-/** The menu of the operator pages. */
 function renderNavigation(site: NavigatedSite): Html {
   const names = ["Organizations", "Queues", ...(site.sections ?? []), "Audit", "Operators", "Runbook"];
   const sections = names.map((name) => [opsPath(site, name.toLowerCase()), name] as const);
@@ -156,7 +154,7 @@ export function frameErrors(site: Site): RequestHandler {
   };
 }
 
-/** The search, in one line of the header. The list of things that it can find is collapsed. */
+/** The search field in the header, with a collapsed list of what operators can find. */
 function renderSearch(site: Site, entered: string): Html {
   return html`<form class="find" role="search" action="${opsPath(site, "vouchers")}" method="post">
 <label class="hidden" for="words">Find</label>
@@ -169,16 +167,15 @@ maxlength="${SEARCH_MAX}"
 </form>`;
 }
 
-/** The list of things that the search can find. */
 const SEARCH_HELP = html`A voucher by id, verify link, the partner's reference, or batch and serial: \
 <code>bat_… 17</code>. For all but viewers also by code, ticket or redeem code. An organization, brand or product by \
 its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;
 
 /**
  * A table that scrolls sideways on narrow screens. With `stacks`, a narrow screen shows each row as a list instead.
- * Without rows, shows `none`, which says what is missing and how it comes (empty for a table that always has rows).
- * Columns of numbers are aligned at the right. Pass texts that people have chosen as markup, because a text of
- * digits would count as a number. `total` is a last row with the sums of the other rows.
+ * Without rows, shows `none`, which says what is missing and how to add it. Columns of numbers are aligned at the
+ * right. Pass texts that people have chosen as markup, because a text of digits would count as a number. `total` is a
+ * last row with sums.
  */
 export function renderTable(
   caption: string,
@@ -212,7 +209,6 @@ const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,'’$USD]+(?:%|ms|s|min|h|MB on d
 /** The texts that stand for a missing number. */
 const NO_FIGURE = ["", "–", "unknown", "none", "no window"];
 
-/** Whether a column contains only numbers. Such columns are aligned at the right. */
 function hasFigures(cells: readonly (Html | string | undefined)[]): boolean {
   const isFigure = (cell: Html | string | undefined) => typeof cell === "string" && FIGURE.test(cell);
   return cells.some(isFigure) && cells.every((cell) => isFigure(cell) || NO_FIGURE.includes(cell as string));
@@ -253,7 +249,7 @@ export function renderSandbox(sandbox: boolean | undefined): Html | null {
 const GOOD_STATUSES = ["Active", "Live", "Delivered"];
 const BAD_STATUSES = ["Voided", "Suspended", "Failed", "Revoked"];
 
-/** A badge with the status of a voucher, a reservation, a delivery or a key. */
+/** A badge with a status, for example of a voucher, a reservation, a delivery or a key. */
 export function renderStatus(status: string, shown = status): Html {
   const look = GOOD_STATUSES.includes(status) ? "good" : BAD_STATUSES.includes(status) ? "bad" : "plain";
   return html`<span class="badge ${look}">${shown}</span>`;

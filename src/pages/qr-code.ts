@@ -4,10 +4,7 @@ import { type Html, html } from "./html.ts";
 /** White modules around a QR code (ISO/IEC 18004, section 5.3.8). */
 const QUIET_ZONE = 4;
 
-/**
- * The QR code of a text, as an image that scales without blurring. Black on white, because not every reader reads
- * inverted codes.
- */
+/** The QR code of a text, as a scalable image. Black on white, because not every reader reads inverted codes. */
 export function qrCode(text: string): Html {
   const { data, size } = encode(text, { ecc: "M", border: QUIET_ZONE });
   const path = data.map((row, y) => {

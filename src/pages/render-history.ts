@@ -14,7 +14,6 @@ export function renderLife(entries: readonly Html[], { t } = ENGLISH): Html {
 /** How much an entry shows: its sentence, with the redemption's facts, or with the payload too. */
 type Detail = "sentence" | "facts" | "payload";
 
-/** What operators see of an event besides its sentence. */
 function factsOf({ payload }: PartnerEvent, redeemed: VoucherHistory["redemption"]): Fact[] {
   const reason = reasonIn(payload);
   if (redeemed === null) return reason === null ? [] : [["Reason", reason]];

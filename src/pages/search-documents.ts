@@ -12,16 +12,16 @@ import { pageHeaders } from "./page-headers.ts";
 
 /** A section of a document under one heading, as stored in the index. */
 export interface IndexedSection {
-  /** Its index in the list of all sections. */
+  /** The section's index in the list of all sections. */
   id: number;
-  /** The address below the base path. */
+  /** The section's address below the base path. */
   address: string;
   title: string;
   heading: string;
   text: string;
 }
 
-/** The build of the index and the search must use the same options. */
+/** The code that makes the index and the code that searches it must use the same options. */
 export const INDEX_OPTIONS: Options<IndexedSection> = {
   // Single letters, such as articles, carry no meaning.
   processTerm: (term) => (term.length < 2 ? null : term.toLowerCase()),
@@ -41,7 +41,7 @@ const openIndex = () => {
 };
 
 /**
- * The sections that contain all words of a text, best first. If there are none, those that contain some of the words.
+ * The sections that contain all words of a text, best first. If no section does, those that contain some of the words.
  */
 async function searchSections(sought: string): Promise<(SearchResult & IndexedSection)[]> {
   index ??= openIndex();
@@ -53,7 +53,7 @@ async function searchSections(sought: string): Promise<(SearchResult & IndexedSe
 
 /**
  * The page that searches all documents. It works without a script. The form is sent with POST, because people also
- * enter codes, and a code must not be part of a URL.
+ * enter codes, and proxies log URLs.
  */
 export function searchRoute(deps: LimitingAddresses & { config: Site }, all: readonly ServedDocument[]): Route {
   const { config: site } = deps;
@@ -69,7 +69,7 @@ export function searchRoute(deps: LimitingAddresses & { config: Site }, all: rea
       layOutDocument(site, all, "Search", renderResults(site, sought, found), SEARCH_PATH, sought),
     );
   };
-  // A body is read only if the caller's address is within its limit.
+  // The service reads a body only if the caller's address is within its limit.
   return {
     path: SEARCH_PATH,
     methods: { get: [...before, show], post: [...before, readForm, show] },

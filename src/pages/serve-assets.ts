@@ -45,8 +45,7 @@ export function wellKnownRoutes({
       "/favicon.ico",
       serveFile(".svg", () => ASSETS.icon.content),
     ),
-    // Allows crawlers to fetch the pages that ask not to be indexed. Crawlers must fetch a page to see that it asks
-    // this.
+    // Crawlers must fetch a page to see that it asks not to be indexed, so this file allows all pages.
     getRoute(
       "/robots.txt",
       serveFile(TEXT, () => "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /integrity/\nAllow: /r/\nDisallow: /\n"),

@@ -6,7 +6,6 @@ import Negotiator from "negotiator";
 import pLimit from "p-limit";
 import type { Html } from "./html.ts";
 
-/** A public file in each of its encodings. */
 interface Representations {
   etag: string;
   contents: ReadonlyMap<string, Buffer>;
@@ -14,10 +13,7 @@ interface Representations {
   preferred: readonly string[];
 }
 
-/**
- * Compresses one file at a time. So compression uses at most one of the four threads that also resolve names for
- * connections.
- */
+/** Compresses one file at a time, because the process's four threads also resolve names for connections. */
 const compressing = pLimit(1);
 
 const compressors = {
@@ -46,7 +42,7 @@ export function serveFile(
     const { etag, contents, preferred } = await made;
     response.set({ "Cache-Control": caching, ETag: etag, "X-Content-Type-Options": "nosniff" });
     response.vary("Accept-Encoding");
-    // A caller that accepts no encoding gets the plain file, which RFC 9110, section 12.4.1, allows.
+    // RFC 9110, section 12.4.1, allows the plain file for a caller that accepts no encoding.
     const encoding = new Negotiator(request).encoding(preferred, { preferred }) ?? "identity";
     if (encoding !== "identity" && !request.fresh) response.setHeader("Content-Encoding", encoding);
     response.type(contentType).send(contents.get(encoding));

@@ -43,7 +43,6 @@ async function readPackage(name: string): Promise<Buffer> {
   return readFile(ROOT + file);
 }
 
-/** The Bruno collection of docs/bruno, as a ZIP file. */
 async function zipBruno(): Promise<Buffer> {
   const files: string[] = [];
   for await (const file of glob("bruno/**/*.*", { cwd: `${ROOT}docs` })) files.push(file);
@@ -68,10 +67,7 @@ async function hashFile(name: string): Promise<string | null> {
   return content ? hash("sha256", content, "hex") : null;
 }
 
-/**
- * A link to the document about proofs, which explains how to compare a hash. A service without the log does not serve
- * this document.
- */
+/** A link to the document about proofs, or only its text if the service has no log and does not serve it. */
 const linkProof = ({ basePath }: Site, documents: readonly ServedDocument[]) =>
   documents.some(({ path }) => path === "/docs/proof")
     ? html`<a href="${basePath}/docs/proof#get-the-verifier">Compare a hash</a>`

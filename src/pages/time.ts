@@ -15,7 +15,7 @@ const SECONDS = "medium";
 export const MINUTES = "short";
 export type Precision = typeof SECONDS | typeof MINUTES;
 
-/** How a page formats moments: the locale of its reader, and a time zone. */
+/** How a page formats moments: the reader's locale and a time zone. */
 export interface TimeForm {
   tag: string;
   timeZone: string;
@@ -44,10 +44,7 @@ const UTC: TimeForm = { tag: DATE_LOCALES.en, timeZone: "UTC" };
 const forms = new Map<string, ReturnType<typeof makeFormats>>();
 const FORMS_MAX = 200;
 
-/**
- * The formats for a locale and a time zone. If the runtime does not know the reader's tag, uses the language's default
- * formats.
- */
+/** The formats for a locale and a time zone. For an unknown tag, the language's default formats. */
 export function formatsOf(form: TimeForm): ReturnType<typeof makeFormats> {
   const key = `${form.tag} ${form.timeZone}`;
   const known = forms.get(key);
@@ -72,7 +69,7 @@ export function renderTime(at: string | Date, precision: Precision = SECONDS, fo
   return form.withUtc && form.timeZone !== UTC.timeZone ? html`${time} ${besideIt(moment, precision, form)}` : time;
 }
 
-/** A moment in UTC. Includes the day if it differs from the day in the form's zone. */
+/** The same moment in UTC. Includes the day if the zone of `form` has another day. */
 function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
   const [own, utc] = [formatsOf(form), formatsOf({ ...form, timeZone: UTC.timeZone })];
   const day = utc.date.format(moment);
@@ -80,12 +77,12 @@ function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
   return html`<span class="local">(${shown})</span>`;
 }
 
-/** An end at this time of day or later counts as the end of the day. */
+/** An end at this time of day or later counts as the end of that day. */
 const DAY_ENDS_AT = "23:58";
 
 /**
- * The end of a validity. `end` is the first invalid moment. If it is the end of a day, shows the last valid day,
- * otherwise the minute. 17:59:59.999 and 18:00 are shown alike.
+ * The end of a validity. `end` is the first invalid moment. Shows the last valid day if a day ends with it, otherwise
+ * the minute. 17:59:59.999 and 18:00 look alike.
  */
 export function renderEnd(end: Date, form = UTC): Html {
   const day = findLastDay(new Date(end.getTime() - 1), form);
@@ -96,8 +93,8 @@ export function renderEnd(end: Date, form = UTC): Html {
 }
 
 /**
- * The day that ends with this moment, or null. A date that an issuer gives without a time ends in UTC. In zones east of
- * UTC, this date is shown too, although the voucher is valid for some hours of the next day.
+ * The day that ends with this moment, or null. If an issuer gives a date without a time, the validity ends with that
+ * day in UTC. Zones east of UTC show this date too, although the voucher is valid for some hours of their next day.
  */
 function findLastDay(last: Date, form: TimeForm): string | null {
   const [own, utc] = [form, UTC].map((each) => formatsOf(each).wall.format(last).split(" ")) as [string[], string[]];

@@ -12,7 +12,7 @@ import type { Locale } from "./locale.ts";
 import { type Fact, renderFacts } from "./operator-frame.ts";
 import { MINUTES } from "./time.ts";
 
-/** Maximum number of a voucher's events that the page shows. No voucher has as many. */
+/** More events than any voucher has. */
 const EVENTS_MAX = 1_000;
 
 const TONES = {
@@ -23,10 +23,7 @@ const TONES = {
   Suspended: "waiting",
 } as const satisfies Record<VoucherStatus, string>;
 
-/**
- * The public page of a voucher, for the person who has it: the product, its value, the brand, the status and the
- * contact. The page for experts has the proofs.
- */
+/** The public page of a voucher, for its holder: the product, its value, the brand, the status and the contact. */
 export async function renderVoucher(
   deps: DepsOf<typeof readPublicChain> & { config: Site },
   visitor: Visitor,

@@ -17,10 +17,7 @@ const SCRIPTS = [
   "src/pages/static/check-receipt.js",
 ];
 
-/**
- * Joins the modules, without types, after the English sentences. The result is one script, because a file that is
- * opened from a disk cannot load modules.
- */
+/** Joins the English sentences and the modules to one script: a file opened from a disk cannot load modules. */
 function joinScripts(): string {
   const modules = SCRIPTS.map((file) => stripTypeScriptTypes(readSource(file)));
   return [`const ENGLISH = ${sentencesOfScripts("en")};`, ...modules]
@@ -30,10 +27,7 @@ function joinScripts(): string {
     .replaceAll(/\n{3,}/g, "\n\n");
 }
 
-/**
- * The page that the service serves as `/docs/receipt-verifier.html`. It contains its script and style, so it works when
- * opened from a disk.
- */
+/** The page `/docs/receipt-verifier.html`. It contains its script and style, so it works from a disk. */
 function renderReceiptVerifier(): Html {
   const script = `\n${joinScripts().trimStart()}`;
   const style = `\n${readSource("src/pages/static/pages.css")}`;

@@ -12,17 +12,13 @@ import { layOutForPortal, linkVoucher, type PortalCaller, portalPath } from "./p
 /** Maximum number of events on one page. It keeps the page short on a phone. */
 export const ACTIVITY_PAGE_MAX = 25;
 
-/** What the page shows: events of all types or of some, up to a cursor or after one. */
 interface ActivityQuery {
   types: readonly EventType[] | undefined;
   until?: string;
   after?: string;
 }
 
-/**
- * Events of the feed, oldest first, the names of their vouchers, and the cursors of the neighbouring pages with earlier
- * and later events.
- */
+/** Events of the feed, oldest first, the names of their vouchers, and the cursors of the neighbouring pages. */
 interface Activity extends Pick<ActivityQuery, "types"> {
   events: readonly FeedEventView[];
   names: ReadonlyMap<string, VoucherName>;
@@ -58,7 +54,6 @@ ${linkNext(earlier && activityPath(site, { types, until: earlier }), t("portal.e
   return layOutForPortal(site, caller, t("portal.activity"), main);
 }
 
-/** The form that chooses the kind of events. */
 function renderFilter(site: Site, types: ActivityQuery["types"], locale: Locale): Html {
   const { t } = locale;
   const options = EVENT_TYPES.map(

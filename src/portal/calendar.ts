@@ -24,10 +24,7 @@ export function monthOf(at: Date, locale: Locale): string {
   return dayOf(at, locale).slice(0, 7);
 }
 
-/**
- * The first moment of a day, in the page's time zone. In a zone whose clocks change at midnight, a day may have no
- * 00:00 and begin later.
- */
+/** The first moment of a day in the page's time zone. May be after 00:00 if the clocks change at midnight. */
 export function startOfDay(day: string, locale: Locale): Date {
   const midnight = Date.parse(day);
   const [before, after] = [midnight - DAY_MS, midnight + DAY_MS].map((near) => {

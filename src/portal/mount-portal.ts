@@ -56,8 +56,8 @@ const periodQuery = z.object({
 });
 
 /**
- * The query of the activity page, with cursors of the feed. `after`: show the next events after it. `until`: show the
- * last events up to it. `types`: show only these, and all if it is empty, as a form sends it.
+ * The query of the activity page, with cursors of the feed: `after` for the next events, `until` for the last events up
+ * to the cursor. An empty `types`, as a form sends it, stands for all types.
  */
 const activityQuery = z.object({
   types: z.preprocess((given) => given || undefined, feedQuery.shape.types),
@@ -65,7 +65,7 @@ const activityQuery = z.object({
   until: feedQuery.shape.after,
 });
 
-/** In the query of the CSV file, replaces a day by its start or end as a time. */
+/** Replaces a day in the CSV file's query by the time at which it starts or ends. */
 const asTime = (given: unknown, use: TimeUse) =>
   typeof given === "string" && given.length === 10 ? (readTime(given, use)?.toISOString() ?? given) : given;
 
@@ -107,13 +107,12 @@ type PortalDeps = DepsOf<typeof listRedemptions> &
   DepsOf<typeof readConfirmed> &
   DepsOf<typeof admitKey> & { config: Site; limits: Limits; sendFile: SendFile };
 
-/** Mounts a page or a file below the path of the portal, for callers that have signed in. */
 type Serve = (path: string, handler: RequestHandler) => void;
 
 /**
  * Mounts the portal, where a partner's staff see its redemptions. Reads that are not batched use the portal's
- * connections. Each page needs one confirmation by the standbys: of its last read, or of the time before which its
- * redemptions are complete.
+ * connections. For each page, the standbys confirm once: its last read, or the time before which its redemptions are
+ * complete.
  */
 export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<PortalDeps> }>(
   router: Router,
@@ -144,7 +143,6 @@ export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<Portal
   for (const further of pages) serve(further.path, page(deps, furtherPage(deps, further)));
 }
 
-/** Sums for consecutive days, up to a time. */
 async function sum(
   { portalReads, pool }: PortalDeps,
   caller: PortalCaller,
@@ -238,10 +236,7 @@ function statementFile(deps: PortalDeps): RequestHandler {
     deps.sendFile(response, await readStatementFile(deps, callerOf(response), String(query.month)));
 }
 
-/**
- * The organization's last events, or the events before or after another page. If there are none after that page, the
- * last events.
- */
+/** The last events, or those before or after another page. If none are after that page, the last events. */
 function activityPage(deps: PortalDeps): Render {
   return async (caller, { query }) => {
     const { after, until, types } = validate(activityQuery, query);

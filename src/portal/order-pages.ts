@@ -43,10 +43,7 @@ ${sections}`;
   return layOutForPortal(site, caller, `${t("portal.columns.order")} ${redemption.externalRef}`, main);
 }
 
-/**
- * The results of a search that found several orders or none. A search that finds one order shows that order's page
- * instead.
- */
+/** The results of a search that found several orders or none. */
 export function renderFoundPage(site: Site, caller: PortalCaller, words: string, found: readonly FoundVoucher[]): Html {
   const { locale } = caller;
   const { t } = locale;

@@ -34,7 +34,6 @@ export interface PortalPage<Deps = never> {
 export interface OrderPart<Deps = never> {
   section: (deps: Deps, caller: PortalCaller, externalRef: string) => Promise<Html>;
   file: {
-    /** The last segment of the file's path. */
     segment: string;
     /** The file name under which browsers save it. */
     name: string;
@@ -60,9 +59,7 @@ export function orderPath(site: Site, externalRef: string, file?: string): strin
   return `${portalPath(site, file ?? "orders")}?${new URLSearchParams({ externalRef })}`;
 }
 
-/**
- * The top of every page: the navigation, a notice if this is a sandbox, and the search field with the text `entered`.
- */
+/** The top of every page: the navigation, a notice about a sandbox, and the search field with the text `entered`. */
 export function renderTop(site: Site, { sandbox, further, locale, shown }: PortalCaller, entered = ""): Html {
   const { t, markup } = locale;
   const path = portalPath(site);

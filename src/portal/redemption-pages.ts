@@ -8,12 +8,8 @@ import { linkNext, renderSection, renderTable } from "../pages/operator-frame.ts
 import { addDays, dayOf, daysBetween, startOfDay } from "./calendar.ts";
 import { layOutForPortal, orderPath, type PortalCaller, portalPath, renderKey } from "./portal-frame.ts";
 
-/**
- * Maximum number of rows in a table of sums. One more row has the sum of the rest, so that the rows add up to the
- * total.
- */
+/** Maximum number of rows in a table of sums, without the row with the sum of the rest. */
 const ROWS_MAX = 20;
-/** Number of days in the plot. */
 const PLOT_DAYS = 30;
 /** Number of days for which the overview reads sums. Enough for the plot and for the longest month. */
 export const OVERVIEW_DAYS = 31;
@@ -130,12 +126,10 @@ export function renderDays(
   );
 }
 
-/** The last row of a table of sums. */
 function totalRow(sums: readonly Sum[], locale: Locale): (Html | string)[] {
   return [locale.t("portal.sumOfAll"), ...total(sums, locale)];
 }
 
-/** The sums of a day or a month, by product and by key. */
 function renderPeriod(
   id: string,
   title: string,

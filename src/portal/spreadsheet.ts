@@ -7,7 +7,7 @@ const SEPARATORS = { en: [",", "."], de: [";", ","], fr: [";", ","], es: [";", "
 export type SpreadsheetLanguage = keyof typeof SEPARATORS;
 export const SPREADSHEET_LANGUAGES = Object.keys(SEPARATORS) as SpreadsheetLanguage[];
 
-/** A byte order mark. Excel reads a file as UTF-8 only with it. */
+/** A byte order mark, without which Excel does not read a file as UTF-8. */
 const MARK = "\ufeff";
 
 type Column = readonly [
@@ -32,10 +32,7 @@ const COLUMNS: readonly Column[] = [
   ["verifyUrl", ({ verifyUrl }) => verifyUrl],
 ];
 
-/**
- * Redemptions as a CSV file that a spreadsheet in this language opens correctly: yields first the header, then one part
- * per page.
- */
+/** Redemptions as a CSV file that a spreadsheet in this language opens: yields the header, then each page. */
 export async function* spreadsheetCsv(
   pages: AsyncIterable<ListedRedemptionView[]>,
   language: SpreadsheetLanguage,

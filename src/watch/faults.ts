@@ -13,9 +13,7 @@ export interface Fault {
   /** The name of the fault's runbook entry, which tells what to do. */
   name: string;
   severity: Severity;
-  /**
-   * Finds the faults of this kind. Returns null if it cannot tell. The faults that were found earlier are then kept.
-   */
+  /** Finds the faults of this kind. Null if the facts do not show whether there are any: earlier faults then stay. */
   find: (facts: Facts) => Finding[] | null;
 }
 
@@ -83,7 +81,7 @@ export function answeredElsewhereMs({ processes, self }: Pick<Facts, "processes"
   return Math.min(...others.map(({ canaryAgeMs }) => canaryAgeMs ?? Number.POSITIVE_INFINITY));
 }
 
-/** API processes that cannot serve requests while others can. The fault is red if they are at least half of all. */
+/** API processes that cannot serve requests while others can. Red if these are at least half of all. */
 function findUnready(facts: Facts): Finding[] {
   const { processes, self, unready } = facts;
   if (findNothingRedeemed(facts).length > 0) return [];
@@ -109,10 +107,7 @@ function findSilentShards(facts: Facts): Finding[] {
 const silentMsOf = ({ canary: { shards, silentShards } }: Facts) =>
   Math.max(...silentShards.map((index) => shards[index] ?? 0));
 
-/**
- * The severity of a queue's fault. A fault of the redeem queue makes calls fail. For other queues, the severity is
- * lower.
- */
+/** The severity of a queue's fault. A fault of the redeem queue makes calls fail. Others are less severe. */
 const severityOf = (queue: string) => (queue === redeemQueue.name ? {} : ({ severity: "amber" } as const));
 
 function findPausedQueues(facts: Facts): Finding[] | null {
@@ -152,8 +147,8 @@ function findFailedJobs(facts: Facts): Finding[] | null {
 }
 
 /**
- * Returns the faults. If none is found, and a Redis server that does not answer may hide some, returns null. The faults
- * that were found earlier are then kept.
+ * Returns the faults, or null if there are none but a Redis server that does not answer may hide some. Earlier faults
+ * then stay.
  */
 function unlessHidden({ queues }: Facts, found: Finding[]): Finding[] | null {
   const isHidden = queues === null || queues.some((shard) => shard.queues === null);
@@ -173,10 +168,7 @@ function findBrokenChains({ database }: Facts): Finding[] | null {
   });
 }
 
-/**
- * Keys whose calls are refused now or soon. A key has only one fault, even if it reaches both a daily limit and a rate
- * limit.
- */
+/** Keys whose calls are refused now or soon. A key that reaches several limits has only one fault. */
 function findLimitedKeys({ limitedKeys, database }: Facts): Finding[] | null {
   if (limitedKeys === null || database === null) return null;
   const found = new Map<string, Finding>();

@@ -70,7 +70,7 @@ function describePauseOfRedeems(facts: Facts, shards: readonly string[]): string
   return paused.length === 0 ? null : describePause(facts, redeemQueue.name);
 }
 
-/** Describes a pause. It does not say who paused the queue: the queue's page does. */
+/** Describes the pause of a queue. Only the queue's page says who paused it. */
 export function describePause(facts: Facts, queue: string): string {
   const backlogs = backlogsOf(facts, queue);
   const paused = backlogs.flatMap((one) => (one.paused ? [one.shard] : []));

@@ -59,18 +59,15 @@ type Deps = AlertSending & {
 /**
  * Records in Postgres since when each fault exists. Sends messages about red faults to ALERT_URL: one when a fault
  * begins, and one when it ends. While Postgres does not answer, each process uses the faults of its last search, and
- * the first process that claims a message in Redis sends it. When Postgres answers again, these messages are recorded
- * there.
+ * the first process that claims a message in Redis sends it. When Postgres answers again, each process records its
+ * messages there.
  */
 export class FaultKeeper implements Closable {
   readonly #ctx: Deps;
   #last: readonly Attention[] = [];
   /** Faults whose beginning was reported to ALERT_URL, according to Postgres. */
   #told = new Set<string>();
-  /**
-   * The faults about which this process has sent a message while Postgres was unavailable, and the time of its last
-   * attempt.
-   */
+  /** The faults that this process has reported while Postgres was unavailable, and when it last tried to. */
   readonly #toldAlone = new Map<string, Attention>();
   readonly #triedAtMs = new Map<string, number>();
   #telling: Promise<void> | null = null;
@@ -80,10 +77,7 @@ export class FaultKeeper implements Closable {
     this.#ctx = ctx;
   }
 
-  /**
-   * Whether a fault has not ended. Ignores kinds of faults that only a later release knows, and leaves them to its
-   * processes.
-   */
+  /** Whether a fault has not ended. Ignores kinds of faults that only processes of a later release know. */
   readonly #isOpen = ({ endedAt, kind }: RecordedFault) =>
     endedAt === null && this.#ctx.faults.some(({ name }) => name === kind);
 
@@ -212,10 +206,7 @@ const EXPLAINED_BY: Readonly<Record<string, readonly string[]>> = {
   VouchersJobsFail: ["VouchersNothingRedeemed", "VouchersServerAway", "VouchersShardAway"],
 };
 
-/**
- * Finds the fault among these that explains the given fault. Undefined if there is none. A pause explains faults of its
- * own queue.
- */
+/** Finds in `all` the fault that explains `one`, if any. A pause explains only faults of its own queue. */
 export function findExplanation<Each extends Explained>(one: Explained, all: readonly Each[]): Each | undefined {
   const queue = one.runbook === "VouchersQueueBacklog" ? one.subject : redeemQueue.name;
   return all.find(
@@ -260,8 +251,9 @@ async function tellFault(ctx: Deps, id: string, told: Told): Promise<boolean> {
 }
 
 /**
- * Sends the messages that are due to ALERT_URL, about red faults that have begun or ended. Several processes may do so
- * at once, because each message is taken by only one. A message that was not accepted is due again after a minute.
+ * Sends the messages that are due to ALERT_URL, about red faults that have begun or ended. Several processes may do
+ * this at once, because only one takes each message. A message that the receiver did not accept is due again after a
+ * minute.
  */
 async function tellFaults(ctx: Deps): Promise<void> {
   const due = await takeUntold(ctx.pool, TOLD_AFTER_S);

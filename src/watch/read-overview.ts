@@ -140,8 +140,8 @@ function inDatabase<Read>({ log }: OverviewDeps, read: () => Promise<Read>): Pro
 }
 
 /**
- * Merges counts of Postgres and Redis by period. Redemptions and claims are complete up to `completeUntil`. A period in
- * which none were counted shows 0 up to the period after the one that contains this time. Later periods show null.
+ * Merges counts of Postgres and Redis by period. Redemptions and claims are complete up to `completeUntil`. A period
+ * without any shows 0 if it begins at most one period length after `completeUntil`, and null if it begins later.
  */
 function merge(
   times: readonly Date[],

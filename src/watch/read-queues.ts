@@ -52,7 +52,6 @@ export interface QueueState extends Omit<QueueSummary, "workers"> {
   times: JobTimes | null;
 }
 
-/** The last pause or resumption of a queue by an operator on a page of this service. */
 interface QueuePause {
   isPaused: boolean;
   by: string;
@@ -114,10 +113,7 @@ async function readPauses(pool: pg.Pool, queues: readonly string[]): Promise<Map
   return pauses;
 }
 
-/**
- * Sums the shards of each queue, and counts its workers. If there are no shards, the result is as if no shard had
- * answered.
- */
+/** Sums the shards of each queue, and counts its workers. Without shards, as if no shard had answered. */
 export function summarizeQueues(
   queues: readonly { name: string }[],
   shards: readonly ShardBacklog[],

@@ -21,7 +21,6 @@ const UNREADY_MS = SILENT_MS + 2_000;
 /** How long a process reuses the stock. The stock changes slowly, and reading it is expensive. Milliseconds. */
 const STOCK_KEPT_MS = 60_000;
 
-/** The result of one search for faults. */
 interface Look {
   at: Date;
   attention: Attention[];
@@ -92,10 +91,7 @@ export class FaultWatch implements Closable {
     return { at: facts.now, attention, ended, standing };
   }
 
-  /**
-   * Why this process cannot serve requests although other processes can, or null. Records the reason for the other
-   * processes.
-   */
+  /** Why this process cannot serve requests although others can, or null. Records it for the others. */
   #judgeSelf(standing: Standing): string | null {
     const { problems, canary } = standing;
     const problem = problems.postgres ?? problems.redis;
@@ -103,8 +99,8 @@ export class FaultWatch implements Closable {
     const isUnready = this.#unreadySinceMs !== null && performance.now() - this.#unreadySinceMs >= UNREADY_MS;
     const isAnsweredElsewhere = answeredElsewhereMs({ ...standing, self: this.#ctx.process }) < FRESH_MS;
     this.#othersAnsweredSinceMs = isAnsweredElsewhere ? (this.#othersAnsweredSinceMs ?? performance.now()) : null;
-    // Waits until others have been answered for a while, because an outage does not begin and end at the same time for
-    // all processes.
+    // Waits until canaries of others have been answered for a while, because an outage does not begin and end at the
+    // same time for all processes.
     const answeredForMs = performance.now() - (this.#othersAnsweredSinceMs ?? performance.now());
     const isCutOff = canary.silentMs >= SILENT_MS && answeredForMs >= FRESH_MS;
     const unready = isUnready || isCutOff ? (problem ?? "No worker answers it.") : null;

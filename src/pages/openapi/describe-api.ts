@@ -25,7 +25,7 @@ export interface DescribedParts {
   endpoints: readonly Endpoint[];
   /** Files by their paths. */
   files: Readonly<Record<string, DescribedFile>>;
-  /** The requests that the service sends to partners, by event type. */
+  /** The requests that webhooks send to partners, by event type. */
   webhooks: ZodOpenApiPathsObject;
   /** The names of files of `docs/` that the service serves in addition to those of the core. */
   documents: readonly string[];
@@ -91,7 +91,7 @@ function describeOperation(
     requestParams: {
       path: z.object(endpoint.parameters),
       ...(query !== undefined && { query }),
-      // Machines and operators read probes, so their responses have only one language.
+      // Only machines and operators read probes, so their responses have only one language.
       ...(endpoint.tag !== "Health" && { header: ACCEPT_LANGUAGE }),
     },
     ...(body !== undefined && {

@@ -22,8 +22,7 @@ const MEANINGS = new Map(
 type Described = Pick<Endpoint, "security" | "errors" | "errorDetails">;
 
 /**
- * The error responses of one OpenAPI document. Equal responses share one object, because zod-openapi then processes
- * them only once.
+ * The error responses of one OpenAPI document. Equal responses share one object, which zod-openapi processes only once.
  */
 export type ErrorDescriptions = Map<string, ZodOpenApiResponseObject>;
 
@@ -87,7 +86,6 @@ function exampleErrors(kinds: readonly ErrorKind[], details: Record<string, stri
   );
 }
 
-/** A Markdown list of codes with their meanings. */
 function listCodes(kinds: readonly ErrorKind[]): string {
   return kinds
     .map(({ code, sentence }) => `- \`${code}\`: ${MEANINGS.get(code) ?? sentence(translateInto("en"))}.`)

@@ -13,7 +13,7 @@ export interface DescribedFile {
   description: string;
   /** The media type. */
   type: string;
-  /** A description of the parameter in its path. */
+  /** A description of the path's parameter. */
   parameter?: string;
 }
 

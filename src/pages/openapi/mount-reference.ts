@@ -39,7 +39,6 @@ export function mountReference(router: Router, deps: ReferenceDeps, parts: Descr
   for (const route of routes) mount(router, deps, route);
 }
 
-/** The page on which Swagger UI shows the OpenAPI document, in the browser. */
 function renderReferencePage(site: Site): Html {
   const description = `${site.basePath}/openapi.json`;
   return layOut(site, {
@@ -56,7 +55,7 @@ for programs.</p></noscript>
   });
 }
 
-/** Serves a document. Markdown becomes a page. Other files are sent unchanged. */
+/** Serves Markdown as a page, and other files unchanged. */
 function documentRoute(site: Site, document: ServedDocument, all: readonly ServedDocument[]): Route {
   const { path, sentAs, text } = document;
   if (sentAs === null)

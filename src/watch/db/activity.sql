@@ -78,14 +78,14 @@ SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemption
  WHERE a.singleton;
 
 -- name: read_stock(organization_id?, batches_max, left_max, soon_days)
--- The stock of batches that have an open window and are not suspended, newest first. For each batch, returns how many
--- vouchers are left, when sales end, and when the stock runs out. The vouchers left are counted up to a limit,
--- including vouchers that were suspended individually. Sales end with the last window or with the batch. The time when
--- the stock runs out assumes the pace of the last day, or for a newer batch the pace since it was issued and opened. It
--- is null for fewer than ten sales in less than six hours, and if the count of the vouchers stopped at its limit. If
--- there are too many batches, prefers those that end soon, are sold out or sell. Organizations take turns, so that none
--- hides the batches of another. Within an organization, batches that end soon or are sold out come before batches that
--- sell, and the nearest end comes first.
+-- The stock of batches that have an open window for claims or purchases and are not suspended, newest first. For each
+-- batch, returns how many vouchers are left, when sales end, and when the stock runs out. The vouchers left are counted
+-- up to a limit, including vouchers that were suspended individually. Sales end with the last window or with the batch.
+-- The time when the stock runs out assumes the pace of the last day, or for a newer batch the pace since it was issued
+-- and opened. It is null for fewer than ten sales in less than six hours, and if the count of the vouchers stopped at
+-- its limit. If there are too many batches, prefers those that end soon, are sold out or sell. Organizations take
+-- turns, so that none hides the batches of another. Within an organization, batches that end soon or are sold out come
+-- before batches that sell, and the nearest end comes first.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
                  AND (pace.acquired >= 10 OR supply.available = 0 OR clock_timestamp() - b.sold_since >= interval '6 hours')

@@ -5,7 +5,7 @@ import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 import { inTransaction } from "../../platform/db/transaction.ts";
 
-/** The stock of a batch with an open window. */
+/** The stock of a batch with an open window for claims or purchases. */
 const STOCK = {
   batchId: text,
   product: text,
@@ -85,10 +85,7 @@ const selectActivity = sql.rows(
 
 /** Number of hours for which counts are kept. */
 const KEPT_HOURS = 72;
-/**
- * Length of the period that one transaction counts. At 1 000 redemptions a second, it has 600 000 redemptions.
- * Milliseconds.
- */
+/** Length of the period that one transaction counts: 600 000 redemptions at 1 000 a second. Milliseconds. */
 const STEP_MS = 600_000;
 
 const HOUR_MS = 3_600_000;
