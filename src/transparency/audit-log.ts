@@ -31,21 +31,19 @@ interface TlogAudit extends Problems {
   lost: number;
   /** Leaves that mark the end of a retired log. Each is the hash of that log's last checkpoint. */
   retirements: number;
-  /** The number of anchors that were read, of witnesses that answered, and of witnesses that did not answer. */
+  /** How many anchors were read, how many witnesses answered, and how many did not. */
   anchors: number;
   witnesses: number;
   silentWitnesses: number;
 }
 
-/** A tree head that the database's log must contain. `root` is null if only the size is known. */
+/** A tree head (size and root) that the database's log must contain. `root` is null if only the size is known. */
 interface KnownHead {
-  /** The anchor or witness that knows the head. */
   name: string;
   size: number;
   root: Uint8Array | null;
 }
 
-/** Returns an audit that has found nothing yet, and an empty list of heads. */
 function begin() {
   const inside = { leaves: 0, events: 0, waiting: 0, erased: 0, lost: 0, retirements: 0 };
   const outside = { anchors: 0, witnesses: 0, silentWitnesses: 0 };
@@ -111,8 +109,8 @@ interface Leaves extends LeafRange {
 /**
  * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed
  * event. Each event must have exactly one leaf with its hash, or wait for its position. Each leaf must be an event, be
- * recorded as lost, or mark the end of a retired log. Reads leaves and events in the same order, so its memory use does
- * not grow with the log. Postgres sorts the events in temporary files of about a hundred bytes per event.
+ * recorded as lost, or mark the end of a retired log. Memory use does not grow with the log. Postgres sorts the events
+ * in temporary files of about a hundred bytes per event.
  * @param tx a read-only transaction on one snapshot.
  * @param onEvents receives the number of events checked so far.
  * @param begun the result of {@link askOutside}.
@@ -137,7 +135,7 @@ export async function auditTlog(
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
   const findOther = findIn(otherRuns);
-  /** Reports the leaves from `start` to `end` (exclusive) if nothing explains why they belong to no event. */
+  /** Reports each leaf from `start` to `end` (exclusive) for which {@link findIn} knows no reason. */
   const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };
@@ -189,17 +187,16 @@ function countErased(event: LoggedHash, audit: TlogAudit, report: (event: Logged
   return event;
 }
 
-/** Whether a leaf has this hash. */
 function isLeaf({ start, data }: Leaves, leaf: number, hash: Buffer): boolean {
   const from = (leaf - start) * HASH_BYTES;
   return hash.compare(data, from, from + HASH_BYTES) === 0;
 }
 
-/** Whether an event without a leaf waits unchanged: it is in no batch yet, or its batch contains its hash. */
+/** Whether an event without a leaf is unchanged: it is in no leaf batch yet, or its batch contains its hash. */
 const waitsUnchanged = ({ hasSlot, waitingHash, recordHash }: LoggedHash) =>
   !hasSlot || waitingHash?.equals(recordHash);
 
-/** Consecutive leaves without an event of this database, and why they have none. */
+/** Consecutive leaves that belong to no event of this database, and the reason. */
 interface OtherRun {
   firstIndex: number;
   leaves: number;
@@ -215,8 +212,8 @@ function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: 
 }
 
 /**
- * Returns a function that returns why a leaf has no event, or null if nothing explains it. Call it with ascending
- * leaves.
+ * Returns a function that returns why a leaf belongs to no event, or null if the reason is unknown. Call it with
+ * ascending leaves.
  */
 function findIn(otherRuns: readonly OtherRun[]): (leaf: number) => string | null {
   let runAt = 0;
@@ -247,7 +244,6 @@ async function* recomputeTree(
   for (let start = 0; start < size; start += CHUNK_BUNDLES * TILE_WIDTH) {
     const end = Math.min(start + CHUNK_BUNDLES * TILE_WIDTH, size);
     const data = await readLeaves(tx, { start, end }, report);
-    // Stops at the size of each known tree head, to compare the roots at that size.
     const ends = heads.map((head) => head.size).filter((at) => at > start && at < end);
     for (const cut of [...new Set([...ends, end])].sort((one, other) => one - other)) {
       appender.append(data.subarray((appender.size - start) * HASH_BYTES, (cut - start) * HASH_BYTES));

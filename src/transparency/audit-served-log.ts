@@ -23,8 +23,8 @@ interface ServedAuditOptions extends TreeAuditOptions {
 
 /**
  * Audits a served log from outside, without a database. Checks the tree, the links between the public events of the
- * given vouchers, and that the leaves that these events name have their hashes. Cannot tell whether any other leaf
- * belongs to an event.
+ * given vouchers, and that each leaf that an event names has its hash. Cannot tell whether any other leaf belongs to an
+ * event.
  * @throws NotAccepted when the checkpoint does not meet the policy, or when leaves are missing.
  */
 export async function auditServedTlog({ histories, vouchers, ...options }: ServedAuditOptions): Promise<ServedAudit> {
@@ -42,7 +42,9 @@ export async function auditServedTlog({ histories, vouchers, ...options }: Serve
   };
 }
 
-/** Reads the public history of a voucher, checks its links, and adds the leaves that it names to `namedLeaves`. */
+/**
+ * Reads the public history of a voucher, checks its links, and adds the leaves that its events name to `namedLeaves`.
+ */
 async function readNamedLeaves(
   histories: LogSource,
   voucher: string,

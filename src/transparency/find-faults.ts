@@ -9,7 +9,7 @@ export const tlogFaults: WingFaults<"VouchersLogRefused" | "VouchersLogWitness">
     if (status === null) return {};
     const { origin, pass } = status;
     const { obstacle = null, claims = 0 } = pass?.report ?? {};
-    // Both have one remedy: ask the operators of the witnesses.
+    // Both faults have the same remedy: ask the operators of the witnesses.
     const ofWitnesses = [
       ...(obstacle === "witnesses" ? ["Too few witnesses answer, so the log can publish no checkpoint"] : []),
       ...(claims > 0 ? ["A witness contradicts the log"] : []),

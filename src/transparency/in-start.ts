@@ -8,10 +8,7 @@ import { tlogVariables } from "./declared.ts";
 import { initTlog } from "./init-log.ts";
 import { readTlogSettings } from "./log-settings.ts";
 
-/**
- * Creates the file with the signing key of the embedded servers' log if it is missing. The log's name is derived from
- * `baseUrl`.
- */
+/** Creates the key file of the embedded servers' log if it is missing. The log's name follows from `baseUrl`. */
 async function useLocalTlog(directory: string, baseUrl: string) {
   const folder = join(resolve(directory), "log");
   const keyFile = join(folder, "key");

@@ -8,10 +8,7 @@ import type { TlogSettings } from "./log-settings.ts";
 import { appendInTurns, followTree, TlogRefused } from "./tree-proofs.ts";
 
 interface Integrated {
-  /**
-   * The head of the tree. This process has verified the tree from a signed head on. It may sign the head after the
-   * commit.
-   */
+  /** The head of the tree, which this process has verified from a signed head on and may sign after the commit. */
   head: TreeHead;
   /** The start time of the database server, which identifies this run of the server. */
   server: string;

@@ -39,10 +39,7 @@ export interface TlogStatus {
   retirements: TlogRetirement[];
 }
 
-/**
- * Reads the state of the log from Postgres, and the sequencer's last pass from Redis. Returns null when there is no
- * log.
- */
+/** Reads the state of the log from Postgres, and the last pass from Redis. Null when there is no log. */
 export async function readTlogStatus(ctx: {
   pool: pg.Pool;
   queueViews: Pick<QueueViews, "findLastReply">;

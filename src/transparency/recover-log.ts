@@ -54,7 +54,7 @@ interface Recovered {
  *
  * A leaf whose event is not in this database is recorded as lost. The log states the number of lost leaves, and
  * receipts prove their content. Processes refuse a server that has lost data. Once no leaf is missing, they accept this
- * one again.
+ * server again.
  * @throws AppError `invalid_request` when there is nothing to recover, or when the copy does not lead to the
  * checkpoints' roots.
  */

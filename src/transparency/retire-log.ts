@@ -37,8 +37,8 @@ interface RetiredLog {
   origin: string;
   nextOrigin: string;
   /**
-   * The number of leaves that the next log takes over. Its next leaf, with this index, is the SHA-256 of the retired
-   * log's last checkpoint.
+   * The number of leaves that the next log takes over. The next log's first new leaf, with this index, is the SHA-256
+   * of the retired log's last checkpoint.
    */
   size: number;
   /** The number of leaves in the last checkpoint that the retired log signed. */

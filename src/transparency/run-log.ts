@@ -13,10 +13,7 @@ import type { TlogSettings } from "./log-settings.ts";
 import { signStatements } from "./sign-statements.ts";
 import { EMPTY_TREE, proveConsistency, TlogRefused } from "./tree-proofs.ts";
 
-/**
- * Maximum time in which one pass gives batches their positions. After it, the pass publishes a checkpoint.
- * Milliseconds.
- */
+/** Maximum time in which a pass gives batches their positions before it publishes. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
 /** An unchanged tree is published again after this time, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
@@ -30,7 +27,6 @@ interface SequencerContext {
   log: Logger;
 }
 
-/** The tree that a pass has verified, and the served checkpoint. */
 type Integrated = NonNullable<Awaited<ReturnType<typeof integrateBatches>>>;
 
 /** Appends batches of leaves to the log's tree and publishes checkpoints. Each process of the queue `log` has one. */
@@ -77,7 +73,7 @@ export class Sequencer {
       }
       if (last !== null) {
         await this.#publish(last, report);
-        // Signs only after the checks above, so that no statement of a database that contradicts the log is signed.
+        // Signs only after the checks above, which refuse a database that contradicts the log.
         await signStatements(pool, tlogSettings.keys);
       } else if (isRemembered && (await findTlogTree(pool)) === null) {
         throw new TlogRefused("The database has no log, but an anchor has one.");
@@ -113,9 +109,9 @@ export class Sequencer {
   }
 
   /**
-   * Compares the tree with what the witnesses have cosigned. Sends the served checkpoint to them again, or before the
-   * first checkpoint that of the empty tree. So nothing new is signed. Fails if the silent witnesses could form a
-   * quorum, because they could have cosigned a tree that this database has lost.
+   * Compares the tree with what the witnesses have cosigned. Sends them the served checkpoint again, or that of the
+   * empty tree if none is served yet, so the log signs nothing new. Fails if the silent witnesses could form a quorum,
+   * because they could have cosigned a tree that this database has lost.
    * @param isRemembered whether an anchor or this process knows what the log has signed. If not, a witness must know
    * it.
    * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger tree, or when too few witnesses

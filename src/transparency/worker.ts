@@ -9,7 +9,6 @@ import { tlogQueue } from "./job.ts";
 import { readTlogSettings } from "./log-settings.ts";
 import { Sequencer } from "./run-log.ts";
 
-/** What the worker gets from its process. */
 type Deps = WorkerDeps & {
   config: Pick<Config, "ofWings">;
   metrics: OfWings<"worker"> | null;

@@ -11,12 +11,11 @@ import { selectWebhook } from "./endpoints.ts";
 const PAGE_SIZE = 25;
 /** Unfinished deliveries are counted up to this number. */
 const PENDING_MAX = 1_000;
-/** A webhook endpoint as operators see it. */
 interface WebhookSummary extends DeliveriesResponse {
   endpoint: WebhookRow;
   /** The number of unfinished deliveries, up to {@link PENDING_MAX}. */
   pending: number;
-  /** Whether there are more unfinished deliveries than that. */
+  /** Whether there are more than {@link PENDING_MAX} unfinished deliveries. */
   morePending: boolean;
 }
 

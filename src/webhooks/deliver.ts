@@ -55,9 +55,9 @@ interface DeliveryContext extends Confirming {
   /** The root secret, from which the targets' secrets are derived. */
   secret: string;
   webhookSender: WebhookSender;
-  /** Slots for the process's requests. Organizations share them fairly. */
+  /** Limits the process's concurrent requests. Organizations share the limit fairly. */
   requests: FairSlots;
-  /** Slots for the failing targets that this process tries. Organizations share them fairly. */
+  /** Limits the failing targets that this process tries at once. Organizations share the limit fairly. */
   failing: FairSlots;
   metrics: OfWings<"worker"> | null;
   log: Logger;
@@ -68,8 +68,8 @@ interface DeliveryContext extends Confirming {
  * succeeds. Postgres makes a voucher's next delivery due only when the previous delivery has ended.
  */
 export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
-  // This read is on the target's own turn, because the target's organization is not known yet. The later reads wait in
-  // the organization's turn.
+  // This read takes turns by target, because the target's organization is not known yet. Later reads take turns by
+  // organization.
   const target = await ctx.webhookReads.run(endpointId, () => findTarget(ctx.pool, endpointId));
   const nothingSent = { delivered: 0, retried: 0, failed: 0 };
   if (target === null) return nothingSent;
@@ -78,7 +78,6 @@ export async function deliverToTarget(ctx: DeliveryContext, endpointId: string):
   return ctx.failing.run(target.organizationId, () => new Run(ctx, target).deliver());
 }
 
-/** A run that sends the due deliveries of a target. */
 class Run {
   readonly #ctx: DeliveryContext;
   readonly #metrics: ReturnType<typeof WEBHOOK_METRICS.of<"worker">> | null;
@@ -113,7 +112,7 @@ class Run {
     } catch (error) {
       this.#error = error;
     }
-    // Waits for running requests. The next run could send them again.
+    // Waits for running requests, because the next run could send them again.
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
     // Requests the next run. After too many failures, the sweeper requests it later, so that other targets get their
@@ -166,10 +165,7 @@ class Run {
     );
   }
 
-  /**
-   * Reads in the turn of the target's organization. So an organization with many targets does not delay other
-   * organizations.
-   */
+  /** Organizations take turns to read, so that one with many targets does not delay the others. */
   #inTurn<T>(read: () => Promise<T>): Promise<T> {
     return this.#ctx.webhookReads.run(this.#target.organizationId, read);
   }

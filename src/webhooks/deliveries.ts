@@ -21,10 +21,7 @@ const LOCK_WAIT_MS = 5_000;
 /** The position before the newest delivery. */
 const NEWEST: DeliveryPosition = { createdAt: new Date(Date.UTC(9999, 0)), eventId: "" };
 
-/**
- * A page of an endpoint's deliveries. If no state is given, deliveries in every state. If no cursor is given, the
- * newest.
- */
+/** A page of an endpoint's deliveries. By default, the newest ones, in every state. */
 export interface WebhookPage {
   state?: DeliveryState | undefined;
   /** The previous page's `nextCursor`. */

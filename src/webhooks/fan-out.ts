@@ -32,7 +32,7 @@ const LOCK_WAIT_MS = 5_000;
  */
 const LOCKED_WAIT_MS = 50;
 const LOCKED_PAUSE_MS = 250;
-/** The owner name of the fan-out in `webhookReads`. */
+/** The name under which the fan-out takes turns in `webhookReads`. */
 const OWNER = "fan-out";
 
 interface Deps {

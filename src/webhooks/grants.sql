@@ -6,8 +6,8 @@ GRANT EXECUTE ON FUNCTION signing_versions(webhook_endpoints) TO pva_api, pva_ad
 GRANT SELECT, DELETE ON webhook_outbox TO pva_api;
 GRANT SELECT, INSERT, DELETE ON webhook_deliveries TO pva_api;
 GRANT UPDATE (state, attempts, next_attempt_at, last_status, last_failure, finished_at, replayed_at) ON webhook_deliveries TO pva_api;
--- Partners manage their webhook endpoints. Deleting an endpoint frees its place at once. Its row is deleted after its
--- deliveries.
+-- Partners manage their webhook endpoints. A deleted endpoint no longer counts toward the maximum. The sweeper deletes
+-- its deliveries and then its row.
 GRANT DELETE ON webhook_endpoints TO pva_api;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
 GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secrets_until, failing_since,

@@ -45,8 +45,8 @@ interface HeldAttempt extends PromiseWithResolvers<State> {
 }
 
 /**
- * Records attempts in batches. A target that another transaction has locked delays only its own attempts. They leave
- * their batch, and are recorded in order once the target is free.
+ * Records attempts in batches. A target that another transaction has locked delays only its own attempts, which leave
+ * their batch and are recorded in order once the target is free.
  */
 export class AttemptRecorder implements Closable {
   readonly #ctx: Deps;
@@ -114,10 +114,7 @@ export class AttemptRecorder implements Closable {
     }
   }
 
-  /**
-   * For each attempt that `error` ends, returns a function that rejects the attempt. A lock timeout ends only attempts
-   * that have waited too long.
-   */
+  /** Returns the rejections of attempts that `error` ends. A lock timeout ends only those that waited too long. */
   #rejected(some: readonly HeldAttempt[], error: unknown): (() => void)[] {
     const isLate = ({ heldAt }: HeldAttempt) => performance.now() - heldAt > LOCK_WAIT_MS;
     return some
@@ -139,7 +136,7 @@ const waitForTargets: LockTargets = async (tx, endpointIds) => {
   return { targets, locked: new Set() };
 };
 
-/** Records attempts in one transaction. If an attempt's target is locked, its state is null. */
+/** Records attempts in one transaction. An attempt whose target is locked has the state null. */
 async function record(ctx: Deps, attempts: readonly Attempt[], lock: LockTargets): Promise<(State | null)[]> {
   const endpointIds = [...new Set(attempts.map(({ endpointId }) => endpointId))];
   return readThenWrite(

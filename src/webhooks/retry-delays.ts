@@ -15,10 +15,7 @@ const RETRY_DELAYS_MS = [
   24 * HOUR,
 ] as const;
 
-/**
- * Each delay is made longer or shorter by a random fraction of up to this size, which spreads the retries after an
- * outage.
- */
+/** Maximum random change of a delay, as a fraction, which spreads the retries after an outage. */
 const JITTER = 0.2;
 /** A receiver's `Retry-After` may extend a delay by at most this factor. */
 const RETRY_AFTER_FACTOR_MAX = 2;

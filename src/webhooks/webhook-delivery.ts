@@ -48,10 +48,7 @@ interface Health {
   failures: number;
 }
 
-/**
- * Decides the health of a target from its attempts, in the order in which they ended. Null if the health does not
- * change.
- */
+/** Decides the health of a target from its attempts, in the order of their ends. Null if it does not change. */
 export function decideHealth(
   { enabled, failingSince, failures }: Health,
   results: readonly { status: number | null; failure: string | null }[],

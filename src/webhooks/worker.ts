@@ -20,7 +20,6 @@ const SERVED_TARGETS_MAX = 256;
 /** Number of connections for the fan-out and for the reads of organizations, which take turns. */
 const WEBHOOK_READS = 1;
 
-/** What the worker gets from its process. */
 type Deps = WorkerDeps &
   Pick<Lifetime, "use"> &
   ConstructorParameters<typeof AttemptRecorder>[0] & {

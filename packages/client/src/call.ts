@@ -13,17 +13,11 @@ export interface Settings {
   fetch?: typeof fetch;
 }
 
-/**
- * The service refused this attempt, and the attempt changed nothing. `code` is for programs, and the message is for
- * people.
- */
+/** The service refused this attempt, which changed nothing. `code` is for programs, and the message for people. */
 export class VoucherRefused extends Error {
   override name = "VoucherRefused";
   readonly status: number;
-  /**
-   * Accept unknown codes. Null for the response of a proxy. Such a refusal occurs only as the cause of an
-   * OutcomeUnknown.
-   */
+  /** Accept unknown codes. Null for a proxy's response, which occurs only as the cause of an OutcomeUnknown. */
   readonly code: components["schemas"]["ErrorCode"] | null;
   readonly requestId: string | null;
   /**

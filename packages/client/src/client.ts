@@ -6,20 +6,14 @@ type Schemas = components["schemas"];
 
 /** What to redeem, and under which reference. */
 export type RedeemOrder = Schemas["RedeemRequest"] & {
-  /**
-   * The voucher's id, if you know it from a look-up or a reservation. Without it, `redeemOnce` looks the voucher up
-   * first.
-   */
+  /** The voucher's id, from a look-up or a reservation. Without it, `redeemOnce` looks the voucher up first. */
   voucherId?: string;
 };
 
 /** A time: a Date, or a text in ISO 8601 with an offset. */
 export type Time = Date | string;
 
-/**
- * The reference belongs to the redemption of another voucher. The voucher of this order was not redeemed, so give
- * nothing away for it.
- */
+/** The reference belongs to another voucher. This order's voucher was not redeemed: give nothing away for it. */
 export class ReferenceReused extends Error {
   override name = "ReferenceReused";
   /** The earlier redemption under this reference. */
@@ -35,8 +29,8 @@ export class ReferenceReused extends Error {
 const FINAL_REFUSALS: readonly unknown[] = ["voucher_used", "voucher_voided", "voucher_expired"];
 /**
  * Before the service sends one of these refusals of a redeem, it ends every attempt of the reference, including those
- * of earlier calls. Any other refusal says nothing about an earlier call. It may mean, for example, that the key was
- * revoked since, or come from a proxy.
+ * of earlier calls. Any other refusal says nothing about an earlier call. For example, the key may have been revoked
+ * since, or a proxy may have answered.
  */
 const NOT_REDEEMED: readonly unknown[] = [
   ...FINAL_REFUSALS,
@@ -72,8 +66,8 @@ export function voucherClient(settings: Settings) {
       call<Schemas["Release"]>("POST", "/partner/vouchers/release", { ticket, reason }),
 
     /**
-     * Redeems this voucher under this reference, no matter how often it is called with both. Returns only when the
-     * service has confirmed this redemption.
+     * Redeems the order's voucher under its reference. Repeated calls with the same order redeem only once. Returns
+     * only when the service has confirmed this redemption.
      * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when it is proved that no
      * call so far has redeemed or will redeem the voucher under this reference; OutcomeUnknown, with the reason, when
      * nothing is proved, for example because the key was refused. Call again later with the same order.
@@ -137,10 +131,7 @@ async function redeemOnce(call: Call, { voucherId, ...request }: RedeemOrder): P
   return answer;
 }
 
-/**
- * The voucher's id, or null if there is none. Then the redeem decides, because only it knows what an earlier call has
- * redeemed.
- */
+/** The voucher's id, or null if there is none. The redeem may still find an earlier redemption. */
 async function findVoucherId(call: Call, codeOrTicket: string): Promise<string | null> {
   const seen = await lookUp(call, codeOrTicket).catch((error) => {
     if (error instanceof VoucherRefused && error.code === "voucher_not_found") return null;
@@ -149,10 +140,7 @@ async function findVoucherId(call: Call, codeOrTicket: string): Promise<string |
   return seen?.voucher.id ?? null;
 }
 
-/**
- * Replaces an error that does not prove that nothing was redeemed by an OutcomeUnknown. Returns programming errors
- * unchanged.
- */
+/** Replaces a refusal that does not prove that nothing was redeemed. Returns any other error unchanged. */
 function unknownAfter(error: unknown): unknown {
   if (!(error instanceof VoucherRefused)) return error;
   return new OutcomeUnknown(`It is not proved whether the voucher was redeemed. ${error.message}`, { cause: error });

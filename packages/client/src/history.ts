@@ -84,7 +84,7 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
   return { intact: true, sealed, pending: events.length - sealed, headHash };
 }
 
-/** Lists which events a sealed event says that it has erased. An event that is not sealed yet proves nothing. */
+/** Lists the events that a sealed event claims to have erased. An event that is not sealed yet proves nothing. */
 function listErasures(served: unknown, position: number): { by: number; erased: unknown }[] {
   const { sealStatus, eventType, payload } = Object(served);
   if (sealStatus === "Pending" || eventType !== ERASING) return [];

@@ -16,10 +16,7 @@ type Item<Page extends Pages> = Schemas[`${Page}Page`]["items"][number];
 
 const of = (collection: string, id: string, part: string) => `${collection}/${encodeURIComponent(id)}/${part}`;
 
-/**
- * The calls of a back office, with a key that has the scope `voucher.issue`. Calls that issue need a `timeoutMs` of a
- * minute.
- */
+/** The calls of a back office. The key needs `voucher.issue`, and issuing needs a `timeoutMs` of a minute. */
 export function issuerCalls(call: Call, patienceMs: number) {
   const get = <Answer>(path: string) => call<Answer>("GET", `/issuer/${path}`);
   const repeated = <Answer>(path: string, body: object = {}) => call<Answer>("POST", `/issuer/${path}`, body);
@@ -121,7 +118,9 @@ function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["B
     /** Ends the suspension of a voucher. A repeat succeeds. */
     resumeVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["ResumedVoucher"]>("vouchers/resume", voucher),
-    /** Suspends a batch: all its vouchers from the first response on. Then repeats the call like `extendBatch`. */
+    /**
+     * Suspends a batch. All its vouchers are suspended from the first response on. Repeats the call like `extendBatch`.
+     */
     suspendBatch: (batchId: string, reason: string) => inPortions(batchId, "suspend", "suspended", { reason }),
     /** Resumes a batch, one voucher after another. Repeats the call like `extendBatch`. */
     resumeBatch: (batchId: string, reason: string | null = null) =>
@@ -130,8 +129,8 @@ function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["B
       repeated<Schemas["VoidedVoucher"]>("vouchers/void", voucher),
     /**
      * Repeats the call until no voucher remains. Returns how many vouchers were voided meanwhile, including those that
-     * other calls voided, and how many have another final status. It reads these numbers from the batch, because a
-     * response may be lost.
+     * other calls voided, and how many have another final status. The function reads these numbers from the batch,
+     * because a response may be lost.
      * @throws OutcomeUnknown when some vouchers remain and none was voided for `patienceMs`, because other calls lock
      * them. Call again.
      */

@@ -294,15 +294,11 @@ function client(settings: Partial<Settings> = {}): VoucherClient {
   return voucherClient({ baseUrl: `${service.api.url}/`, apiKey, ...settings });
 }
 
-/** An error response of the service. */
 function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
   return Response.json({ error: `${code}.`, code, requestId: "r-1" }, { status, headers });
 }
 
-/**
- * A step for one call: it delivers or loses the real response, or sends another response instead of calling the
- * service.
- */
+/** A step for one call: delivers or loses the real response, or responds in place of the service. */
 type Step = "delivered" | "lost" | Response;
 
 /** A `fetch` that applies one step to each redeem, and delivers all further redeems. `asked` counts the redeems. */

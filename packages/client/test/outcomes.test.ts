@@ -100,7 +100,6 @@ async function redeemThen(...[url, options, answer]: [...Parameters<typeof fetch
   return String(url).endsWith("/redeem") ? answer() : response;
 }
 
-/** A refusal as the service writes it. */
 function refusal(status: number, code: string): Response {
   return Response.json({ error: `${code}.`, code, requestId: "r-1" }, { status });
 }

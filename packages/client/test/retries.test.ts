@@ -14,7 +14,7 @@ it("the retry rule waits a random time, whose maximum doubles up to eight second
 
 it("the retry rule never retries before Retry-After, given in seconds or as a date", async () => {
   expect(await waitsOf([refusal(429, "rate_limited", { "retry-after": "7" })], 0.5)).toEqual([7_500]);
-  // A date may also begin or end with a number.
+  // Forms of a date, some of which begin or end with a number.
   for (const write of [
     (date: Date) => date.toUTCString(),
     (date: Date) => date.toISOString(),
@@ -195,7 +195,6 @@ function client(settings: Partial<Settings>) {
   return voucherClient({ baseUrl: "https://vouchers.example/api//", apiKey: "pvk_1", ...settings });
 }
 
-/** An error response of the service. */
 function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
   return Response.json({ error: `${code}.`, code, requestId: "r-1" }, { status, headers });
 }

@@ -58,7 +58,7 @@ const first =
 
 /**
  * The checks of a run. Their order numbers begin with this text. All `void` steps use one code of the first batch. The
- * other steps on a voucher use another code of it.
+ * other steps on a voucher use another code of that batch.
  */
 function checksOf(run: string): IssuerCheck[] {
   const issue = (number: number, count = COUNT): IssuerStep => ({ step: "issue", order: `${run}-${number}`, count });

@@ -2,10 +2,7 @@ import type { Faults, FaultyProxy, ProxiedCall } from "./faulty-proxy.ts";
 import { ClientFault, type ClientResult, type ClientStep, runClient } from "./run-client.ts";
 import type { SandboxService, SeenVoucher } from "./service.ts";
 
-/**
- * Maximum number of runs of one step. If the client still reports an unknown outcome then, the check ends with a
- * ClientFault.
- */
+/** Maximum number of runs of one step. If its outcome is still unknown then, the check fails. */
 const RUNS_MAX = 4;
 /** Maximum time by which one call moves the times of a sandbox: 400 days, as in the API reference. */
 export const ADVANCE_SECONDS_MAX = 34_560_000;

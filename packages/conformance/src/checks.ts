@@ -270,7 +270,6 @@ function errorAnswer(code: keyof typeof ERRORS, retryAfterSeconds?: number): Net
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
-/** Makes the client reserve a voucher. If it does not, adds a sentence about this. */
 async function reserve(
   check: CheckRun,
   order: string,

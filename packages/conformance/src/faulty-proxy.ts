@@ -30,10 +30,7 @@ export type NetworkFault =
   | { kind: "delay"; ms: number }
   | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
 
-/**
- * Returns the fault for a call, or null. Gets the kind of the call, and how many calls of this kind came before it
- * since `begin`.
- */
+/** Returns the fault for a call, or null. `before` is the number of earlier calls of this kind since `begin`. */
 export type Faults = (kind: CallKind, before: number) => NetworkFault | null;
 
 export interface FaultyProxy {

@@ -11,10 +11,7 @@ export interface ClientStep {
   /** The address for every call of this step. */
   api: string;
   key: string;
-  /**
-   * The shop's order number. If a step has the same order and code as an earlier one, it repeats that step, for example
-   * after a crash.
-   */
+  /** The shop's order number. A step with an earlier step's order and code repeats it, for example after a crash. */
   order: string;
   /** The codes that the customer has entered. A basket has several. Otherwise there is one, which is also in `code`. */
   codes: readonly string[];

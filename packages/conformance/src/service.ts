@@ -18,10 +18,7 @@ export interface SandboxService {
 
 const TIMEOUT_MS = 30_000;
 
-/**
- * Sends a call and returns the response's body. Null if the call is about a voucher that the key's organization does
- * not have.
- */
+/** Sends a call and returns the response's body. Null if the organization has no such voucher. */
 export type ServiceCall = (
   path: string,
   isExpected: (answer: Record<string, unknown>) => boolean,

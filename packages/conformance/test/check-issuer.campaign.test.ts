@@ -55,7 +55,7 @@ it("the conformance kit lists the batches on all pages", async () => {
   expect(vouchers.map(({ serial }) => serial)).toEqual([1, 2, 3, 4, 5]);
 });
 
-// These run at once, because each waits for processes and for the seconds of Retry-After.
+// These tests run at once, because each waits for processes and for the seconds of Retry-After.
 it.concurrent("the conformance kit passes the sample back office", async () => {
   expect(await check(SAMPLE)).toEqual({ exitCode: 0, tried: ISSUER_CHECKS.length, wrong: [] });
 });

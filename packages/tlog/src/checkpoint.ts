@@ -24,10 +24,7 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${encodeBase64(root)}\n`;
 }
 
-/**
- * Parses a note that contains a checkpoint. Returns null if the text is invalid. Ignores lines after the root, but none
- * of them may be empty.
- */
+/** Parses a note with a checkpoint. Null if it is invalid. Ignores non-empty lines after the root. */
 export function parseCheckpoint(text: string): CheckpointNote | null {
   const note = parseNote(text);
   if (note === null) return null;

@@ -56,8 +56,8 @@ export async function writeDurably(file: string, content: string | Uint8Array): 
 }
 
 /**
- * Replaces a file atomically: a reader sees the old content or the new content. If it fails, it leaves no temporary
- * file, because a caller that tries again every second would fill the disk.
+ * Replaces a file atomically: a reader sees the old content or the new content. A failed replacement leaves no
+ * temporary file, because a caller that tries again every second would fill the disk.
  */
 export async function replaceFile(
   file: string,

@@ -13,16 +13,13 @@ const WAIT_MAX_MS = 10_000;
 const FILE_MAX = 100_000;
 /** Maximum number of requests for one file while the server responds with 429. */
 const ATTEMPTS_MAX = 10;
-/** Maximum wait between these requests. Milliseconds. */
+/** Maximum wait between requests for one file. Milliseconds. */
 const RETRY_MAX_MS = 10_000;
 
 /** A log or a copy of a log does not respond. This tells nothing about the log itself. */
 export class SourceUnavailable extends Error {}
 
-/**
- * A copy of a log in the layout of C2SP tlog-tiles: a served log, or the files of an export or a monitor. It also reads
- * public histories.
- */
+/** Reads a served log, or a copy of one in the same layout (C2SP tlog-tiles), and public histories. */
 export interface LogSource {
   /** The address or directory of the copy, for messages. */
   from: string;
@@ -53,7 +50,7 @@ async function fetchFile(address: string, path: string, attempt = 1): Promise<Bu
     await sleep(Number.isFinite(seconds) ? Math.min(seconds * 1_000, RETRY_MAX_MS) : RETRY_MAX_MS);
     return fetchFile(address, path, attempt + 1);
   }
-  // Such a response tells nothing about the log itself.
+  // An error of the server tells nothing about the log itself.
   if (response.status !== 200) throw new SourceUnavailable(`${address}/${path} answers ${response.status}.`);
   return bytes;
 }

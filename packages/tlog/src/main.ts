@@ -52,7 +52,6 @@ function readArguments() {
   } as const);
 }
 
-/** The options and arguments of one call of the program. */
 interface Invocation {
   values: ReturnType<typeof readArguments>["values"];
   /** The argument after the command, such as the file of a receipt. */

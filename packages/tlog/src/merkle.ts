@@ -12,14 +12,14 @@ export interface LeafRange {
   end: number;
 }
 
-/** Names a tile: up to 256 hashes at height 8 × `level`. The first of them has the number `index` × 256. */
+/** Names a tile: up to 256 hashes at height 8 × `level`. The first of them is number `index` × 256 at this height. */
 export interface TileId {
   level: number;
   index: number;
 }
 
 interface Subtree {
-  /** Base-2 logarithm of the number of its leaves. */
+  /** The base-2 logarithm of the number of the subtree's leaves. */
   height: number;
   /** The subtree's position among the subtrees of this height. The first is 0. */
   index: number;
@@ -83,10 +83,7 @@ export function subtreesOf({ start, end }: LeafRange): Subtree[] {
   return subtrees;
 }
 
-/**
- * Finds the place of the hashes from which a subtree's root is computed: `count` hashes of one tile, from number
- * `offset` on.
- */
+/** Where the hashes for a subtree's root are: `count` hashes of one tile, from number `offset` on. */
 export function placeOf({ height, index }: Subtree): TileId & { offset: number; count: number } {
   const count = 2 ** (height % TILE_HEIGHT);
   const first = index * count;
@@ -118,10 +115,7 @@ function hashNode(left: Uint8Array, right: Uint8Array): Promise<Uint8Array> {
   return sha256(Uint8Array.of(1), left, right);
 }
 
-/**
- * Computes the root from an inclusion proof. Returns null if the proof is too short or too long, or if the index is
- * outside the tree.
- */
+/** Computes the root from an inclusion proof. Null if the proof's length or the index does not fit the tree. */
 export async function rootFromInclusion(
   index: number,
   size: number,

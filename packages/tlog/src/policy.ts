@@ -24,10 +24,7 @@ export interface Policy {
   quorum: string | null;
 }
 
-/**
- * A policy cannot be parsed, or a receipt or checkpoint cannot be parsed or verified. The message is a sentence for
- * users.
- */
+/** A policy, receipt or checkpoint cannot be parsed or verified. The message is a sentence for users. */
 export class NotAccepted extends Error {}
 
 /** The policy cannot be parsed, which says nothing about the receipt or checkpoint. */

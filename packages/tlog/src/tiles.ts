@@ -20,10 +20,7 @@ export function formatTilePath({ level, index, width }: TilePath): string {
   return `tile/${level ?? "entries"}/${number}${width === TILE_WIDTH ? "" : `.p/${width}`}`;
 }
 
-/**
- * Parses a path. Returns null unless {@link formatTilePath} would write exactly this text, so that every tile has only
- * one path.
- */
+/** Parses a path. Null unless {@link formatTilePath} writes exactly this text, so each tile has only one path. */
 export function parseTilePath(path: string): TilePath | null {
   const match = /^tile\/(\d|entries)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
   if (match === null) return null;

@@ -5,10 +5,7 @@ import { tileWidth } from "./tiles.ts";
 
 const TILE_BYTES = TILE_WIDTH * HASH_BYTES;
 
-/**
- * The input for the hash of an inner node: a byte 1, then the hashes of both children. This buffer is reused for every
- * node.
- */
+/** The input for the hash of an inner node: a byte 1, then both children's hashes. Reused for every node. */
 const NODE = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
 function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
@@ -59,10 +56,7 @@ export function rootOfRange(range: LeafRange, read: ReadTile): Buffer {
   return roots.length === 0 ? sha256(Buffer.alloc(0)) : roots.reduceRight((right, left) => hashNode(left, right));
 }
 
-/**
- * A bundle (level 0: the data of leaves) or a tile (higher levels: hashes). If it is incomplete, it contains only its
- * first entries.
- */
+/** A bundle (level 0: the data of leaves) or a tile (higher levels: hashes), full or only its beginning. */
 export interface StoredTile extends TileId {
   hashes: Buffer;
 }
@@ -131,10 +125,7 @@ export class TreeAppender {
     return [...this.#grown.values()];
   }
 
-  /**
-   * Returns the bundles and tiles that have grown, and forgets them, so that only the edge of a large tree stays in
-   * memory.
-   */
+  /** Returns the grown bundles and tiles, and forgets them, so that memory holds only a large tree's edge. */
   takeGrown(): StoredTile[] {
     const grown = this.grown();
     this.#grown.clear();

@@ -25,14 +25,11 @@ export type WitnessAnswer =
    */
   | { kind: "ahead"; size: number }
   /**
-   * The witness says that it has cosigned another tree of the same size, or rejects the proof. If it is right, the
-   * database has another log.
+   * The witness says that it has cosigned another tree of the same size, or rejects the proof. If the witness is right,
+   * the database has another log.
    */
   | { kind: "contradicts"; reason: string }
-  /**
-   * The witness does not cosign an empty tree, and names no larger tree that it has cosigned. So it does not know the
-   * log yet.
-   */
+  /** The witness does not know the log yet: it does not cosign an empty tree, and names no larger tree. */
   | { kind: "knowsNothing" }
   /** The witness did not respond, or its response cannot be used. */
   | { kind: "failed"; reason: string };
@@ -81,8 +78,8 @@ export function namesIn({ witnesses }: Policy, asked: readonly { witness: Witnes
 }
 
 /**
- * What a witness says against a database whose tree has `size` leaves, as a sentence. Null if it says nothing against
- * it. A witness cannot prove what it says.
+ * The contradiction between a witness's answer and a database whose tree has `size` leaves, as a sentence. Null if
+ * there is none. The answer is no proof.
  */
 export function claimOf(name: string, answer: WitnessAnswer, size: number): string | null {
   if (answer.kind === "contradicts") return `The witness ${name} contradicts the database: ${answer.reason}.`;
@@ -91,7 +88,6 @@ export function claimOf(name: string, answer: WitnessAnswer, size: number): stri
     : null;
 }
 
-/** The body of a request to a witness. */
 function formatRequest(oldSize: number, proof: readonly Uint8Array[], note: string): string {
   return [`old ${oldSize}`, ...proof.map(encodeBase64), "", note].join("\n");
 }

@@ -31,18 +31,12 @@ interface WitnessContext {
   seen: Map<string, TreeHead>;
 }
 
-/**
- * A witness (C2SP tlog-witness). It cosigns a checkpoint only if the checkpoint continues the last one that the witness
- * has cosigned.
- */
+/** A witness (C2SP tlog-witness). Cosigns only checkpoints that continue the last tree that it has cosigned. */
 export class WitnessServer {
   readonly #ctx: WitnessContext;
   /** Unlocks the state for other processes. */
   readonly close: () => unknown;
-  /**
-   * The last request. Requests run one after another, because each must see the tree that the previous one has
-   * cosigned.
-   */
+  /** The last request. Requests run one after another, because each must see the tree of the previous one. */
   #last: Promise<unknown> = Promise.resolve();
 
   private constructor(ctx: WitnessContext, unlock: () => unknown) {

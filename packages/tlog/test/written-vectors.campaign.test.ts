@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { naivePath, naiveProof, naiveRoot } from "../../../test/support/naive-merkle.ts";
 import { LOG_VECTORS_FILE, type LogVectors, renderLogVectors } from "../../../test/support/write-log-vectors.ts";
 
-// In a separate file, because these tests take seconds, and the verifier's tests run once for each mutation.
+// This file is separate, because its tests take seconds, and the verifier's tests run once for each mutation.
 
 const PUBLISHED = readFileSync(LOG_VECTORS_FILE, "utf8");
 const { leaves, roots, inclusionProofs, consistencyProofs }: LogVectors = JSON.parse(PUBLISHED);

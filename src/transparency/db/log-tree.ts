@@ -51,10 +51,7 @@ const selectTiles = sql.rows(
   { level: arrayOf(smallint), index: arrayOf(bigint) },
 );
 
-/**
- * The ids of waiting batches that never get a position, at most `limit`. The ids are text, because they may be too
- * large for a number.
- */
+/** The ids of waiting batches that never get a position. As text, because they may be too large for a number. */
 export function selectBatchesSetAside(db: Queryable, limit: number): Promise<string[]> {
   return selectSetAside(db, limit);
 }
@@ -64,10 +61,7 @@ export function selectWaitingBatches(tx: Queryable, after = 0): Promise<WaitingB
   return selectWaiting(tx, { batchesMax: WAITING_BATCHES_MAX, leavesMax: WAITING_LEAVES_MAX, after });
 }
 
-/**
- * Statements that give batches their positions at the end of the locked tree, in order. `size` is the tree's size
- * before them.
- */
+/** Statements that give batches their positions, in order, at the end of the locked tree with `size` leaves. */
 export function placeBatches(batches: readonly WaitingBatch[], size: number): PreparedStatements {
   let next = size;
   const firsts = batches.map(({ leaves }) => {

@@ -8,10 +8,7 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 /** The served checkpoint may change every second. */
 const FOR_A_SECOND = "public, max-age=1";
 
-/**
- * Serves the log to anyone in the format C2SP tlog-tiles. Caches may store the responses, and pages of all origins may
- * read them.
- */
+/** Serves the log to anyone (C2SP tlog-tiles). Caches may store it, and pages of all origins may read it. */
 export function tlogRoutes(deps: DepsOf<typeof readPublished>): Route[] {
   const serve = (
     path: string,

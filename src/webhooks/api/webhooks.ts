@@ -43,10 +43,7 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
 
 /** Events of the chain that no endpoint gets: vouchers are issued in large numbers, and an erasure has no data. */
 const NOT_SENT: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
-/**
- * The event types with the same name in webhooks and in the chain. In the names of all later types, webhooks omit
- * `instance.`.
- */
+/** Event types with the same name in webhooks and in the chain. Webhooks omit `instance.` in all later names. */
 const NAMED_AS_IN_CHAIN = /\.(redeemed|voided|expired|claimed|bought)$/;
 /** Fields of an event's data that its webhook request contains, in addition to the event's place in the chain. */
 const FROM_DATA: Partial<Record<EventType, z.ZodRawShape>> = {

@@ -34,8 +34,8 @@ import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from ".
 import { renderDeliveryState, renderWebhookState } from "../render-webhook-state.ts";
 
 /**
- * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The page cannot show
- * the secret, because it is not stored.
+ * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The service does not
+ * store the secret, so the page cannot show it.
  */
 export const webhookPage: Page = async ({ ctx, site, operator, id, query, recordVisit }) => {
   const state = DELIVERY_STATES.find((one) => one === query("state"));
@@ -134,7 +134,6 @@ function renderDeliveries(
   );
 }
 
-/** The order that redeemed a voucher. Null if there is none. */
 const renderOrder = (name: VoucherName | undefined) =>
   name?.externalRef ? html`<br>Order <bdi>${name.externalRef}</bdi>` : null;
 

@@ -199,7 +199,7 @@ SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
  ORDER BY p.created_at, p.event_id LIMIT $4::int;
 
 -- name: select_replayable_by_id(endpoint_id, event_id)
--- The finished ones among an endpoint's given deliveries.
+-- An endpoint's deliveries with the given ids, if they are finished.
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId" FROM webhook_deliveries AS d
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY ($2::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 

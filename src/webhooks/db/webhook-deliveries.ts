@@ -39,7 +39,6 @@ const DUE_DELIVERY = {
   voucherId: text,
   sequence: orNull(integer),
   eventType: textOf<WebhookEventType>(),
-  /** The number of attempts so far. */
   attempts: integer,
   isReplay: boolean,
   /** Milliseconds since the event was written to the outbox. */
@@ -106,7 +105,7 @@ export const measureWebhooks = sql.requiredRow(
   },
   { limit: integer },
 );
-/** Waits for the locks of an organization's enabled targets. After it, {@link fanOutRows} finds them free. */
+/** Waits for the locks of an organization's enabled targets. Afterwards {@link fanOutRows} finds the targets free. */
 export const lockTargetsOf = sql.execute("lock_endpoints_of", { organizationId: text });
 const lockFreeOf = sql.values("lock_free_endpoints_of", { id: text }, { organizationId: arrayOf(text) });
 const selectEnabledOf = sql.rows(

@@ -90,10 +90,7 @@ const changeRow = sql.executeOne("change_webhook_endpoint", {
 });
 const enableRow = sql.execute("enable_webhook_endpoint", { id: text, byOperator: boolean });
 
-/**
- * Inserts an endpoint into a free place of its organization. Returns false if no place is free, or if another
- * transaction took the place first.
- */
+/** Inserts an endpoint into a free place. Returns false if none is free or another transaction took it first. */
 export function insertWebhookEndpoint(
   db: Queryable,
   endpoint: NewWebhook & { id: string; organizationId: string },

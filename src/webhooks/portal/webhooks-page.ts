@@ -18,7 +18,6 @@ import { renderDeliveryState, renderWebhookState } from "../render-webhook-state
 /** Maximum number of an endpoint's deliveries on the page. */
 const DELIVERIES_MAX = 10;
 
-/** An endpoint with its last deliveries, and the names of their vouchers. */
 type Endpoint = WebhookView &
   Pick<DeliveriesResponse, "deliveries" | "nextCursor"> & { names: ReadonlyMap<string, VoucherName> };
 

@@ -20,7 +20,7 @@ export const webhookDeliveries = endpoint({
   query: deliveriesQuery,
   response: deliveriesResponse,
   responseDescription: "A page of deliveries.",
-  // A delivery reveals that its event has happened, so the event must be confirmed first.
+  // A delivery reveals that its event has happened, so the standbys must confirm the event first.
   handler: (
     deps: WebhookCalls & DepsOf<typeof readConfirmed> & DepsOf<typeof readDeliveries>,
     { caller, parameters, query },
