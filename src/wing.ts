@@ -17,11 +17,9 @@ import type { PortalPart } from "./portal/portal-frame.ts";
 import type { WingFaults } from "./watch/facts.ts";
 
 /**
- * A wing: everything that it adds to the service, in one value. A part for one program is a function that loads it,
- * because the other programs do not need its code.
- *
- * The list of wings states what an API (`Core`) and a worker process (`Service`) provide. The compiler checks there
- * that the parts need nothing else, except what the wing itself opens (`Own`).
+ * A wing: everything that an optional feature adds to the service. Functions load the parts that only one program
+ * needs. `src/open/wings.ts` states what an API process (`Core`) and a worker process (`Service`) provide. The compiler
+ * checks that the parts need nothing else, except what the wing itself opens (`Own`).
  */
 export interface Wing<Core = never, Service = never, Own extends object = object> extends MetricsPart {
   variables?: WingVariables;
@@ -45,10 +43,10 @@ export interface Wing<Core = never, Service = never, Own extends object = object
 
 /** What a wing adds to the API. */
 export interface ApiPart<Core, Own extends object> {
-  /** Opens what its other parts need in addition to `Core`. */
+  /** Opens what the wing's other parts need in addition to `Core`. */
   open?: (core: Core) => Own;
   endpoints?: readonly Endpoint<Core & NoInfer<Own>>[];
-  /** Routes that serve no JSON and need no page. */
+  /** Routes whose responses are neither JSON nor pages. */
   routes?: (deps: Core & NoInfer<Own>) => readonly Route[];
   /** What the wing adds to the API reference besides its endpoints. */
   described?: Partial<DescribedParts>;
@@ -77,8 +75,8 @@ export interface StartPart {
 }
 
 /**
- * What a wing adds to `npm run demo`. It works only with the embedded database, because only there the tokens of the
- * demo's users are accepted.
+ * What a wing adds to `npm run demo` on the embedded database. With other databases, the service rejects the demo's
+ * user tokens.
  */
 export interface DemoPart {
   /** The option of `npm run demo` that adds this part. */

@@ -11,7 +11,6 @@ import { formatSecret } from "./format.ts";
 import { flag, type OptionOf, type OptionProblems, option, required, YES } from "./options.ts";
 import { NO_PROGRESS } from "./progress.ts";
 
-/** The options of a command, by name, with the given values. */
 type Given = Record<string, unknown>;
 
 /**
@@ -19,9 +18,9 @@ type Given = Record<string, unknown>;
  */
 export interface CommandFace<Result extends object = object, Deps extends object = object> {
   options?: Record<string, OptionOf<unknown>>;
-  /** A sentence about options that are valid one by one but break a rule together. Null if there is no such problem. */
+  /** Describes options that are valid alone but break a rule together. Returns null if there is no such problem. */
   findProblem?(options: Given): string | null;
-  /** How the command line names the act's entity, unless it is by its id. */
+  /** How the command line names the act's entity, if not by its id. */
   target?: { argument: string; find(ctx: CommandContext, options: Given, argument: string): Promise<string> };
   /** Runs the act with its dependencies. Returns the act's result, and notes for the user. */
   around?(
@@ -33,7 +32,7 @@ export interface CommandFace<Result extends object = object, Deps extends object
 
 const FORCE = flag("do not ask when the name is already in use");
 
-/** The verb for an act, with what the command adds. The name of the verb begins with the act's verb. */
+/** Builds a command's verb for an act. */
 export function verbOf<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,
   face: CommandFace<Result, Deps> = {},
@@ -111,8 +110,7 @@ async function performAct<F extends Fields, Result extends object, Deps extends 
 }
 
 /**
- * Converts problems to an error. A value that breaks a rule is a usage error. A past time is a usage error if another
- * option permits past times. Otherwise it is a refusal.
+ * Converts problems to an error: a usage error, unless all problems are past times and no option permits past times.
  */
 export function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
   const nameOf = optionNames(fields);
@@ -122,8 +120,8 @@ export function explainProblems({ problems }: InvalidValues, fields: Fields): Er
 }
 
 /**
- * Asks for confirmation before an organization, brand or product gets the name of an existing one. Without a terminal,
- * only warns. With `--force` or `--json`, does neither, because scripts may reuse a name.
+ * Asks for confirmation before an organization, brand or product gets a name that is already in use. Without a
+ * terminal, only warns. Neither asks nor warns with `--force` or `--json`, because scripts may reuse a name.
  */
 async function confirmName(ctx: CommandContext, parentId: string | null, name: string, force: unknown): Promise<void> {
   const namesake = force ? null : await findNamesake(ctx.pool, { parentId, name });
@@ -136,7 +134,6 @@ async function confirmName(ctx: CommandContext, parentId: string | null, name: s
 
 const toOption = (key: string) => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** The names of fields as options of a command line. */
 const optionNames =
   (fields: Fields): NameOf =>
   (name) => {

@@ -32,13 +32,12 @@ export const audit: Noun = {
 function toRow(entry: AuditEntry): TableRow {
   const [entity, more] = nameEntity(entry);
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
-  // Mentions how the user was identified unless the entry is of a command, the usual case.
+  // Mentions how the user was identified, but not the usual `command`.
   const known = entry.by === null || entry.by === "command" ? "" : ` (${entry.by})`;
   const by = `${entry.osUser}@${entry.host}${known}`;
   return { cells: [formatUtc(entry.at), by, entry.command, entity], note: change };
 }
 
-/** The entity's name for the table column, and details for the note, if any. */
 function nameEntity({ entityType, entityId }: AuditEntry): [name: string, more?: string] {
   if (entityType === "ReferralLink") return [`link ${entityId.slice(0, 12)}…`];
   if (entityType !== "Member") return [entityId];
@@ -75,7 +74,7 @@ const ITEMS_MAX = 6;
 
 /** The items that were added to a list and removed from it. For other values, the old and the new value. */
 function formatChange(before: unknown, after: unknown): string {
-  // There is only a value after the change.
+  // A new entity has no values before the change.
   if (before === undefined) return formatValue(after);
   if (!Array.isArray(before) || !Array.isArray(after)) return `${formatValue(before)} → ${formatValue(after)}`;
   const added = after.filter((item) => !before.includes(item));

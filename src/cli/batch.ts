@@ -35,7 +35,7 @@ const ISSUE: CommandFace<{ id: string }, Codes> = {
       else await out?.discard();
       throw error;
     });
-    // Without a file or a window, only `batch export` shows the codes.
+    // If the codes are in no file, and users can neither claim nor buy, only `batch export` shows the codes.
     const unreachable = !out && !codes && !claim && !buy;
     const warning =
       "Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: " +
@@ -124,7 +124,7 @@ function describeBatch(batch: BatchSummary): string {
 }
 
 /**
- * When a window closes: at `closesAt` or when the vouchers expire, whichever is earlier. Null if there is no window.
+ * When claims or purchases begin and end: at `closesAt`, or earlier when the vouchers expire. Null without a window.
  */
 function describeWindow(window: Window | null, validUntil: Date): string | null {
   if (window === null) return null;

@@ -22,17 +22,17 @@ export interface Noun {
   verbs: Record<string, Verb>;
 }
 
-/** Defines a command's options, help and action. */
 export type Verb = (command: Command, host: Host) => void;
 
 /** What the program provides to its commands. */
 export interface Host {
   /** All queues of the service. */
   queues: readonly QueueSettings[];
-  /** The files with the grants of wings. */
+  /** The files with the database rights that the wings need. */
   grants: readonly URL[];
   /**
-   * The environment, with the address and the log of the running `npm start` unless the environment already names them.
+   * The environment. From the running `npm start`, adds the address and the variables of the transparency log, if they
+   * are missing.
    */
   readEnvironment(): NodeJS.ProcessEnv;
   /** The configured servers, or the embedded ones. @throws ServersUnavailable */
@@ -46,7 +46,7 @@ interface UsedServers extends Pick<CommandContext, "databaseUrl" | "redisUrl" | 
 interface VerbOf<Context, Options> {
   description: string;
   /**
-   * The name and description of an argument. An argument without a description is written into the verb's name instead.
+   * The name and description of an argument. To omit the description, write the argument into the verb's name instead.
    */
   argument?: [name: string, description: string, read?: (text: string) => unknown];
   /** The options by their names in camel case, in the order of `--help`. */
@@ -56,17 +56,16 @@ interface VerbOf<Context, Options> {
   /** Arguments after the noun and the verb, one text per example. By default, one example without arguments. */
   examples?: readonly string[];
   /**
-   * Finds further problems of the options, some of which may already have problems. All problems are then reported
-   * together.
+   * Finds problems of several options together. Single options may be invalid too: the command reports all problems at
+   * once.
    */
   findFurtherProblems?(options: Record<string, unknown>, problems: OptionProblems): string[];
   run(ctx: Context, options: OptionValues<Options>, ...args: string[]): Promise<void>;
 }
 
-/** How a command communicates with its caller. */
+/** How a command communicates with its user. */
 export interface Interaction {
   host: Host;
-  /** What the audit entries of this command record. */
   audited: AuditedCommand;
   /**
    * Aborted by Ctrl-C and SIGTERM. A long command then stops and cleans up within five seconds. Further signals have no
@@ -224,7 +223,7 @@ function formatExample(example: string): string {
   return lines.join(" \\\n");
 }
 
-/** Runs a part of a command that uses the servers. */
+/** Runs `run` with connections to the servers. */
 export async function withServers(
   interaction: Interaction,
   run: (ctx: CommandContext) => Promise<void>,

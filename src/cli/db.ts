@@ -43,7 +43,6 @@ and the QUEUE_SHARDS that the service uses. Exits with 1 if it finds a risk.`,
   },
 };
 
-/** A table of what a server provides. Empty if there are no rows. */
 function formatChecks(server: string, rows: readonly Checked[]): string {
   const lines = rows.map(({ what, actual, wanted, why }) => ({ cells: [what, actual, wanted, why] }));
   return formatTable([server, "Is", "Needed", "Why"], lines);

@@ -41,7 +41,7 @@ function toRow(key: ListedKey): TableRow {
   };
 }
 
-/** Whether a rotation is complete. Shows the last use of each secret while a previous one is still valid. */
+/** Describes the last use of a key's current and previous secrets, while a previous secret is valid. */
 function describeSecrets({ currentSecretUsedAt, oldSecretsUsedAt, oldSecretsUntil }: ListedKey): string | null {
   if (oldSecretsUntil === null) return null;
   const until = `a previous secret is valid until ${formatUtcWithZone(oldSecretsUntil)}`;

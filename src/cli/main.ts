@@ -16,8 +16,8 @@ try {
   } else {
     const { message, hint, exitCode } = explain(error);
     process.stderr.write(`${paintError("red", message)}\n${hint === undefined ? "" : `${hint}\n`}`);
-    // Exits at once. If Node ended by itself, it would first restore the default action of signals, and a late second
-    // Ctrl-C would kill the process.
+    // Exits at once. Otherwise Node would first restore the default action of signals, and a late second Ctrl-C would
+    // kill the process.
     if (error instanceof Interrupted) process.exit(exitCode);
     process.exitCode = exitCode;
   }

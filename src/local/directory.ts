@@ -28,7 +28,7 @@ export interface Start {
   baseUrl: string;
   /** The names of the secrets and server addresses that the operator has set. Their values are not saved. */
   own: string[];
-  /** The other variables that were given, for commands and for processes that join this start. */
+  /** The other variables that the operator gave. Commands and processes that join this `npm start` use them. */
   settings: Record<string, string>;
 }
 
@@ -60,7 +60,7 @@ export function save(directory: string, fields: Partial<SavedServers & Remembere
   renameSync(whole, file);
 }
 
-/** The newest running `npm start` of a directory, or the running start with this process id. Null if there is none. */
+/** The newest running `npm start` of a directory, or the one with this process id. Null if there is none. */
 export function findStart(directory: string, pid?: number): Start | null {
   return otherStarts(directory).findLast((start) => pid === undefined || start.pid === pid) ?? null;
 }
@@ -72,7 +72,6 @@ export function rememberStart(directory: string, start: Omit<Start, "pid" | "ide
   save(directory, { starts, lastOwn: start.own });
 }
 
-/** Removes the record of this process. */
 export function forgetStart(directory: string): void {
   if (readSaved(directory).starts?.some(({ pid }) => pid === process.pid))
     save(directory, { starts: otherStarts(directory) });
@@ -86,8 +85,8 @@ function otherStarts(directory: string): Start[] {
 const SERVERS = ["DATABASE_URL", "REDIS_URL"];
 
 /**
- * Asserts that the environment names every server that the operator gave to the running `npm start`. A process without
- * these names would start an empty embedded server.
+ * Asserts that the environment names every server that the operator gave to the running `npm start`. Without these
+ * variables, a process would start an empty embedded server.
  */
 export function assertSameServers(given: GivenServers): void {
   const isGiven: Record<string, boolean> = {
@@ -98,10 +97,7 @@ export function assertSameServers(given: GivenServers): void {
   assertGiven(own.filter((name) => SERVERS.includes(name) && isGiven[name] === false));
 }
 
-/**
- * Asserts that nothing is missing. Only the operator has these secrets and addresses. @throws ConfigError that names
- * them.
- */
+/** @throws ConfigError if any are missing: only the operator has these secrets and addresses. */
 export function assertGiven(missing: readonly string[]): void {
   if (missing.length === 0) return;
   const what = missing.every((name) => SERVERS.includes(name)) ? "servers" : "secrets";
@@ -119,10 +115,9 @@ export function privateReceivers(env: NodeJS.ProcessEnv): Record<string, string>
 }
 
 /**
- * The environment of a command. Missing variables come from the running `npm start` and its processes, including their
- * address and the log of the embedded database. An environment that names a database may be for another service, so
- * only the address is added to it. Variables with names of files are replaced by the contents of the files, so a
- * database may be named in either way.
+ * The environment of a command. Missing variables come from the running `npm start`. If the environment names a
+ * database, which may be of another service, adds only the address of `npm start`. Replaces variables that name files
+ * by the files' contents.
  * @throws ConfigError
  */
 export function withLastStart(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -78,9 +78,9 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
 }
 
 /**
- * Reserves the ports on which this process listens, until it ends: those that its environment names, or the next free
- * ports if another process has them or none is named. For example, an environment copied from the running `npm start`
- * names ports that are in use.
+ * Reserves the ports on which this process listens, until it ends: those that its environment names. If PORT is missing
+ * or a port is in use, chooses the next free port. An environment that was copied from the running `npm start` names
+ * ports that are in use.
  */
 async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const wanted = {

@@ -25,7 +25,7 @@ export async function firstFreePort(from: number, taken: readonly number[] = [])
   throw new Error(`There is no free port from ${from} on.`);
 }
 
-/** Asserts that no other process listens on a port, because it would answer in place of this service. */
+/** Asserts that no other process listens on a port. Otherwise that process would answer in place of this service. */
 export async function assertPortFree(port: number): Promise<void> {
   if (port === 0) throw new Error("PORT is 0, but links need a port that stays the same. Use one: PORT=3000 npm start");
   await tryPort(port).catch((error: NodeJS.ErrnoException) => {

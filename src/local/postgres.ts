@@ -28,9 +28,9 @@ export function postgresUrl(server: LocalPostgres, database = "postgres"): strin
 }
 
 /**
- * Creates the cluster if it is missing, and starts it if it is not running. It runs in its own session, so Ctrl-C does
- * not end it. Stop it with {@link stopPostgres}. If this process runs as root, the cluster runs as the user `postgres`,
- * which is created if it is missing.
+ * Creates the cluster if it is missing, and starts it if it is not running. The cluster runs in its own session, so
+ * Ctrl-C does not end it. Stop it with {@link stopPostgres}. If this process runs as root, the cluster runs as the user
+ * `postgres`, which is created if it is missing.
  * @throws Error that tells what to do when the directory cannot be used.
  */
 export async function startPostgres(server: LocalPostgres): Promise<void> {

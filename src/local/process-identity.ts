@@ -23,7 +23,7 @@ function identifyByProc(pid: number): string | null {
   // Reads the fields after the process's name, because the name may contain spaces and brackets. Field 22 is the start
   // time, in ticks since the boot of the machine.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie process counts as ended: only its parent has not read its status yet.
+  // A zombie process has ended: its parent has only not read its status yet.
   if (stat === "" || state === "Z") return null;
   return `${fields[18]} ${readText("/proc/sys/kernel/random/boot_id").trim()}`;
 }

@@ -1,8 +1,8 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 
 /**
- * Reads the options of a program, which `read` checks. Answers --help. For wrong arguments, prints what is wrong with
- * the help, and ends the process with status 2.
+ * Reads the options of a program, which `read` checks. Prints the help for `--help`. For wrong arguments, prints the
+ * problem and the help, and ends the process with status 2.
  */
 export function readArguments<const Options extends ParseArgsOptionsConfig, Given>(
   options: Options,

@@ -29,8 +29,8 @@ export function redisUrl({ port, password }: LocalRedis, database = 0): string {
 }
 
 /**
- * Starts Redis in the background. Uses the program on PATH. If there is none, installs the distribution's package,
- * after a message. If that is impossible, starts a container.
+ * Starts Redis in the background. Uses the program on PATH or, after a message, installs the distribution's package. If
+ * that is impossible, starts a container.
  * @throws Error with the commands to install Redis if none of these works.
  */
 export async function startRedis(server: LocalRedis, say: (line: string) => void): Promise<void> {

@@ -53,7 +53,7 @@ const OPTIONS = {
 
 /**
  * Minimum duration of a load. Processes record every ten seconds how busy they are, so after a shorter load the records
- * would still describe the time before it. Seconds.
+ * would still describe the time before the load. Seconds.
  */
 const LOAD_MIN_SECONDS = 20;
 /** Maximum wait for Redis. Milliseconds. */
@@ -128,7 +128,7 @@ interface Supply {
 
 /** The name of the sandbox that is made if none is given, and the name of its brand and product. */
 const SANDBOX_NAME = "Scale check";
-/** Number of keys. With so many, the service reaches its limit before any key reaches its own. */
+/** Number of keys. With so many, the service reaches its limit before any key reaches its rate limit. */
 const KEYS = 16;
 /** Maximum validity of the keys and vouchers. Milliseconds. */
 const VALID_MS = 3_600_000;

@@ -46,9 +46,9 @@ export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJ
 }
 
 /**
- * Chooses the servers, and starts the embedded servers if they are not running. Each process that uses them writes a
- * file named by its process id. The file of a killed process is ignored, so it does not keep them running. If one of
- * them does not start, both are stopped, unless another process uses them.
+ * Chooses the servers, and starts the embedded servers if they are not running. Each process that uses the embedded
+ * servers writes a file named by its process id. The file of a killed process does not count. If an embedded server
+ * does not start, stops both, unless another process uses them.
  * @throws Error when a given server does not answer. The message names its variable.
  */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
@@ -111,7 +111,7 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
  */
 export async function stopLastServers(root: string): Promise<void> {
   const { postgres, redis } = serversOf(root, readSaved(root) as SavedServers);
-  // Without a directory there is no server to stop. A production install has no pg_ctl, so this must not call it then.
+  // Without a directory there is no server to stop. A production install has no such directory, and no pg_ctl.
   if (existsSync(postgres.directory)) await stopPostgres(postgres);
   if (redis.port !== undefined) await stopRedis(redis);
 }

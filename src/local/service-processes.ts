@@ -16,12 +16,9 @@ type Kind = keyof typeof SCRIPTS;
  */
 const END_MAX_MS = CLOSE_MAX_MS + 5_000;
 
-/**
- * Pause before a process that has ended is started again. The pause doubles each time the process soon ends again.
- * Milliseconds.
- */
+/** Pause before the restart of a process that has ended. It doubles with each end after a short run. Milliseconds. */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };
-/** After a process has run for this long, the pause before its next start is the first one again. Milliseconds. */
+/** After a process has run for this long, the pause before its next restart is `first` again. Milliseconds. */
 const STEADY_MS = 60_000;
 
 /** The pause after this many consecutive ends. */
@@ -80,7 +77,7 @@ export class ServiceProcesses {
     });
   }
 
-  /** From now on, starts each process that ends again. Until now, a process that ends has failed to start. */
+  /** From now on, restarts each process that ends. Before, a process that ends has failed to start. */
   keepRunning(): void {
     this.#keepsRunning = true;
   }
@@ -98,7 +95,7 @@ export class ServiceProcesses {
     return this.#keepsRunning;
   }
 
-  /** Ends the processes of a kind, and waits for their end. Kills those that do not end themselves. */
+  /** Ends the processes of a kind, and waits for their end. Kills those that do not end in time. */
   async end(kind: Kind): Promise<void> {
     this.#stopping = true;
     const ending = this.#running.filter((own) => own.kind === kind);

@@ -70,7 +70,7 @@ try {
   const config = readApiConfig(env, CONFIG_PARTS);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
-  // Without an operator's command, only the log of the embedded database begins.
+  // Begins the transparency log without an operator's command only on the embedded database.
   const [log] = servers.embedded && !given.LOG_KEY_FILE ? await loadParts("start") : [];
   const localTlog = (await log?.use(LOCAL_DIRECTORY, config.baseUrl)) ?? null;
   if (log !== undefined && localTlog !== null) {
@@ -104,7 +104,7 @@ try {
     settings: settingsOf(given, CONFIG_PARTS),
   });
   if (localTlog !== null) save(LOCAL_DIRECTORY, { log: localTlog });
-  // Makes a demo only in a database without keys. It is new, because every partner needs a key.
+  // Only a new database gets a demo. Others have keys, because every partner needs one.
   const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
   const metrics = metricsPorts.map((each) => `http://localhost:${each}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);

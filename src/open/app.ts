@@ -40,7 +40,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.use(ignoreConditions);
   // Comes before the endpoints, because some endpoints have a page for browsers at the same path.
   mountPages(app, ctx, each("pages"));
-  // Without an issuer, requests to its addresses get the same 404 as unknown addresses.
+  // If the issuer API is off, its addresses get the same 404 as unknown addresses.
   const served = ctx.issuer === null ? endpoints.filter(({ tag }) => tag !== "Issuer") : endpoints;
   for (const route of joinRoutes(served.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
   for (const route of each("routes").flatMap((routes) => routes(ctx))) mount(app, ctx, route);

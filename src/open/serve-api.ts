@@ -14,8 +14,8 @@ export async function serveApi(ctx: ApiContext, limits = CONNECTION_LIMITS) {
   const app = startInTurns(ctx, createApp(ctx));
   const countRefusal = (code: string) => ctx.metrics?.refusals.with(code).inc();
   const server = ctx.use(await listen(app, ctx.config, ctx.log, countRefusal, limits));
-  // Resources close in reverse order. So the feed ends the calls that wait for events before the server closes, because
-  // the server waits for all calls.
+  // Resources close in reverse order. The feed must first end the calls that wait for events, because the server waits
+  // for all calls when it closes.
   ctx.use(ctx.eventFeed);
   return { port: server.port, metricsPort: metrics?.port };
 }

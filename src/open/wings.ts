@@ -5,7 +5,7 @@ import type { Wing } from "../wing.ts";
 import type { ApiCore } from "./open-core.ts";
 import type { WorkerService } from "./open-worker-service.ts";
 
-/** A wing of this service. Only the wing itself knows the type of what it opens. */
+/** A wing of this service. Only the wing knows the type of what it opens. */
 // biome-ignore lint/suspicious/noExplicitAny: `wing` has checked the type.
 type OwnWing = Wing<ApiCore, WorkerService, any>;
 

@@ -1,6 +1,6 @@
 /**
- * Whether an address has an unencoded `#`, `/` or `?` in its user or password. The parser would end the host there, so
- * the address would name another host. Parameters may contain `@`.
+ * Whether an address has an unencoded `#`, `/` or `?` in its user or password. The parser would end the host at this
+ * character, so the address would name another host. Parameters may contain `@`.
  */
 export function hasBareSeparator(url: string): boolean {
   return /^[a-z]+:\/\/(?:[^/?#]*[/#][^?=]*|[^@/?#]*\?[^=]*)@/i.test(url);
@@ -17,8 +17,8 @@ export function namesSeveralHosts(url: string): boolean {
 }
 
 /**
- * Whether a text is a Postgres URL. The host may be the folder of a Unix socket, which is then in the query. `URL`
- * refuses a user without a host, so the check inserts one.
+ * Whether a text is a Postgres URL. The query may name a folder of a Unix socket as host. `URL` refuses a user without
+ * a host, so the check inserts one.
  */
 export function isDatabaseUrl(text: string): boolean {
   const ofSocket = /^([^?#]*@)(\/[^?#]*\?(?:[^#]*&)?host=)/;

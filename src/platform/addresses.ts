@@ -2,8 +2,8 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /**
- * Parses an IPv6 address without a zone. The URL parser first rewrites its dotted quad in hex, because ipaddr.js takes
- * `::203.0.113.7` for an IPv4-mapped address.
+ * Parses an IPv6 address without a zone. The URL parser first rewrites the last four bytes in hex, because ipaddr.js
+ * takes `::203.0.113.7` for an IPv4-mapped address.
  */
 export function parseIPv6(text: string): ipaddr.IPv6 {
   return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
@@ -72,7 +72,7 @@ export function isPublicAddress(text: string): boolean {
   if (carrier === undefined) return address.range() === "unicast" && address.match(PUBLIC_IPV6);
   const bytes = address.toByteArray();
   const inside = carrier.layouts.map((offsets) => offsets.map((offset) => bytes[offset]).join("."));
-  // The network's layout is unknown. So at least one layout must give a public address, and every layout a public or an
-  // unrouted one.
+  // The network's layout is unknown. So at least one layout must give a public address, and every other layout a public
+  // or an unrouted address.
   return inside.some(isPublicAddress) && inside.every((each) => NOWHERE.test(each) || isPublicAddress(each));
 }

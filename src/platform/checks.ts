@@ -1,7 +1,7 @@
 /** A requirement of the code that the servers do not meet. */
 export interface UnmetCheck {
   code: string;
-  /** Sentences for an operator: the setting, its value and the wanted value; then what to do. */
+  /** Sentences for an operator: the setting, its value and the wanted value, and what to do. */
   message: string;
   effect: Effect;
 }
@@ -15,11 +15,10 @@ type Effect = "refused" | "waits" | "risk";
 /** One requirement of the code. `query` reads the value from a server's report about itself. */
 export interface Check<Found> {
   what: string;
-  /** Why the code needs it, as a sentence. */
   why: string;
   wanted: string;
   query(found: Found): string;
-  /** By default, the value must equal the wanted one. */
+  /** By default, the value must equal `wanted`. */
   isMet?(value: string, found: Found): boolean;
   sentence(value: string, found: Found): string;
   code: string;
@@ -33,7 +32,7 @@ export interface Checked extends Pick<Check<never>, "what" | "why" | "wanted"> {
   problems: UnmetCheck[];
 }
 
-/** Checks the reports of several servers, or several parts of one report. */
+/** Checks the reports of several servers, or several parts of one server's report. */
 export function runCheck<Found>(check: Check<Found>, all: readonly Found[]): Checked {
   const { what, why, wanted, code, effect, query, sentence, isMet = (value) => value === wanted } = check;
   const values = all.map((found) => ({ found, value: query(found) }));

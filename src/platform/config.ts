@@ -48,9 +48,9 @@ export function readConfig(env: Environment, parts: ConfigParts) {
     queues: parts.queues,
     /** Without a trailing slash. */
     baseUrl,
-    /** The path of `baseUrl`, which a proxy removes from requests. Empty if there is none. */
+    /** The path of `baseUrl`. A proxy removes it from requests. Empty if there is none. */
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
-    /** The longest reservation that any process can have made, including processes with another RESERVATION_SECONDS. */
+    /** The longest reservation of any process, even of one with another RESERVATION_SECONDS. */
     reservationMaxMs: RESERVATION_MAX * 1_000,
     ops: opsSettings(values),
     issuer: { databaseUrl: issuerDatabaseUrl(values) },
@@ -61,7 +61,7 @@ export function readConfig(env: Environment, parts: ConfigParts) {
 /** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
 export type Config = ReturnType<typeof readConfig>;
 
-/** If only this machine can reach the public address, the problem and what to do about it. Otherwise null. */
+/** If only this machine can reach the public address, describes the problem and its solution. Otherwise null. */
 export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string | null {
   if (!/^(localhost|127\..*|\[::1\])$|\.localhost$/.test(new URL(baseUrl).hostname)) return null;
   return (
@@ -116,7 +116,6 @@ function traceSettings(given: VariableValues<typeof VARIABLES.traces>) {
   const isOff = disabled?.trim().toLowerCase() === "true" || exporters.includes("none");
   return {
     on: !isOff && (exporters.length > 0 || endpoint !== undefined || tracesEndpoint !== undefined),
-    /** Whether the variables set the service's name. */
     serviceNamed: serviceName !== undefined || /(^|,)\s*service\.name\s*=/.test(attributes),
   };
 }
@@ -141,8 +140,8 @@ export function readApiConfig(env: Environment, parts: ConfigParts): Config {
 }
 
 /**
- * Whether operators can sign in, as far as the configuration tells. Without a token and a JWKS, a process in production
- * starts only if operators exist in the database or its operator pages are off.
+ * Whether operators can sign in, according to the configuration. In production without a token and a JWKS, true if the
+ * operator pages are on, because the process then looks for operators in the database when it starts.
  */
 export function hasConfiguredSignIn({ ops, production }: Pick<Config, "ops" | "production">): boolean {
   return ops.token !== null || ops.jwksUrl !== null || (production && !ops.isOff);
@@ -173,8 +172,8 @@ export function readWorkerConfig(env: Environment, parts: ConfigParts): Config {
   return config;
 }
 
-// The functions below are for commands, which read only the variables that they use. Each throws a ConfigError if one
-// of them is missing or invalid.
+// The functions below are for commands, which read only the variables that they use. Each throws a ConfigError if such
+// a variable is missing or invalid.
 
 /** The configuration of a command that uses a wing. */
 export function readWingConfig(env: Environment, { name, table }: WingVariables) {
@@ -218,8 +217,8 @@ export function readGranteePasswords(env: Environment): VariableValues<typeof RO
 }
 
 /**
- * The servers that the environment names. Null means the embedded server, with one exception: a command with
- * DATABASE_URL and without REDIS_URL uses no Redis.
+ * The servers that the environment names. Null means the embedded server. But a command with DATABASE_URL and without
+ * REDIS_URL uses no Redis.
  */
 export interface GivenServers {
   databaseUrl: string | null;

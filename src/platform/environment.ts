@@ -66,8 +66,8 @@ const databaseUrl = z
   });
 
 /**
- * Replaces `prefer`, `require` and `verify-ca` by `verify-full`. The Postgres client treats them alike, but prints a
- * warning on standard error for the first three.
+ * Replaces `prefer`, `require` and `verify-ca` by `verify-full`. The Postgres client treats all four alike, but prints
+ * a warning for the first three.
  */
 function nameVerification(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)
@@ -120,8 +120,8 @@ export const VARIABLES = {
     .meta(secret("REDIS_URL")),
   redisPassword: orNull(z.string()).meta(secret("REDIS_PASSWORD")),
   /**
-   * How many shards each queue has. While the number is being changed, there are two numbers: jobs are added
-   * according to the first, and workers serve the shards of both.
+   * How many shards each queue has. While an operator changes the number, there are two: the first counts for new jobs,
+   * and workers serve the shards of both.
    */
   queueShards: list
     .prefault("1")
@@ -213,7 +213,7 @@ export const VARIABLES = {
     databaseUrl: databaseUrl.optional().meta(secret("OPS_DATABASE_URL")),
   },
   issuer: { on: flag.meta({ title: "ISSUER_API" }) },
-  /** Where to report a vulnerability, published in /.well-known/security.txt. */
+  /** Where researchers report a vulnerability. Published in /.well-known/security.txt. */
   securityContact: orNull(z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" })).meta({
     title: "SECURITY_CONTACT",
   }),
@@ -229,11 +229,11 @@ export const VARIABLES = {
         "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
       ),
   ).meta({ title: "STOREFRONT_URL" }),
-  /** The upper limit is a fifth of the time without a pass after which the overview shows a fault of the sweeper. */
+  /** Maximum: a fifth of the time without a pass of the sweeper after which the overview shows a fault. */
   sweepIntervalMs: integer(100, 60_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
   /**
-   * How long ended reservations without a redemption are kept. This must be longer than webhook deliveries are kept,
-   * because they read reservations.
+   * How long ended reservations without a redemption are kept. Must exceed the retention of webhook deliveries, because
+   * these read reservations.
    */
   reservationRetentionMs: integer(31, 3_650)
     .default(90)
@@ -245,8 +245,8 @@ export const VARIABLES = {
     .transform((hours) => hours * 3_600_000)
     .meta({ title: "CHAIN_CHECK_HOURS" }),
   /**
-   * How long servers keep an idle connection open. Load balancers must close their idle connections sooner: otherwise
-   * they may send a request on a connection that has just been closed. Some balancers keep them for ten minutes.
+   * How long servers keep an idle connection open. A load balancer must close idle connections sooner. Otherwise it may
+   * send a request on a connection that the server has just closed. Some balancers keep connections for ten minutes.
    */
   keepAliveMs: integer(1, 86_400)
     .default(620)
@@ -266,7 +266,6 @@ export const VARIABLES = {
    * Never in production.
    */
   privateReceivers: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
-  /** Where messages about red faults are sent. */
   alerts: {
     /** Null: no messages are sent. The address contains a password. */
     url: orNull(z.string()).meta(secret("ALERT_URL")),
@@ -278,8 +277,8 @@ export const VARIABLES = {
     ).meta(secret("ALERT_SECRET")),
   },
   /**
-   * The variables that decide whether to load OpenTelemetry, and whether to set the service's name. OpenTelemetry reads
-   * these and further ones itself.
+   * The variables that decide whether to load OpenTelemetry, and whether to set the service's name. OpenTelemetry also
+   * reads these variables itself.
    */
   traces: {
     disabled: z.string().optional().meta({ title: "OTEL_SDK_DISABLED" }),
@@ -357,5 +356,5 @@ export const secretNames = (parts: ConfigParts): string[] => [
   ...processSecrets(parts),
   ...namesIn(ROLE_PASSWORDS, (isSecret) => isSecret),
 ];
-/** The names of a process's other variables. */
+/** The names of a process's variables that are not secrets. */
 export const settingNames = (parts: ConfigParts): string[] => namesIn(variablesOf(parts), (isSecret) => !isSecret);

@@ -1,6 +1,6 @@
 /**
- * How long a run may continue after the process has begun to close: enough for usual runs, and a third of the time that
- * a process has for closing. Milliseconds.
+ * How long a run may continue after the process has begun to close: enough for usual runs, and a third of the time in
+ * which a process must close. Milliseconds.
  */
 const RUNS_MAX_MS = 5_000;
 
@@ -13,7 +13,7 @@ export interface Closable {
 /** The resources of a process. */
 export interface Lifetime {
   /**
-   * Makes the process close this resource when it closes, before the resources that were opened earlier. Returns the
+   * Adds a resource, which closes when the process closes, before the resources that were added earlier. Returns the
    * resource.
    */
   use<Resource extends Closable>(resource: Resource): Resource;
@@ -25,8 +25,8 @@ export interface Lifetime {
 }
 
 /**
- * Opens a lifetime. Its `close` closes the resources in reverse order, one after the other. If one fails, it still
- * closes the rest, and then rejects with the errors.
+ * Opens a lifetime. `close` closes the resources one by one, in reverse order. If a resource fails, `close` closes the
+ * rest and rejects with all errors.
  */
 export function openLifetime(runsMaxMs = RUNS_MAX_MS): Lifetime & Closable {
   const resources = new AsyncDisposableStack();

@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync } from "node:fs";
 import { type DestinationStream, destination, type Logger, pino, stdSerializers } from "pino";
 
-/** When the buffered lines have this total size, they are written at once. Bytes. */
+/** When the buffered lines reach this size, they are written at once. Bytes. */
 const BUFFER_MIN_BYTES = 16_000;
 /**
  * Maximum size of the lines that wait while the output accepts no data. A busy process writes that much in some
@@ -10,7 +10,7 @@ const BUFFER_MIN_BYTES = 16_000;
 const BUFFER_MAX_BYTES = 4 * 1_024 * 1_024;
 /** Pause before the next attempt at an output that accepted nothing. Milliseconds. */
 const TRY_AGAIN_MS = 100;
-/** Maximum time that an exiting process waits for the reader of its output. Milliseconds. */
+/** Maximum time that an exiting process waits until its output accepts the last lines. Milliseconds. */
 const EXIT_MAX_MS = 500;
 
 /**
@@ -62,8 +62,8 @@ function openWithoutWaiting(): number {
   } catch {
     // Falls back to the usual output: this system is not Linux, or the output belongs to another user.
   }
-  // Reading this property opens the stream. For a socket or a pipe, Node then sets its mode so that writes do not wait.
-  // The mode applies to every process with the same output, and is reset when this process ends.
+  // Reading this property opens the stream. For a socket or a pipe, Node then sets the output's mode so that writes do
+  // not wait. The mode applies to every process with this output, until this process ends.
   void process.stdout;
   return 1;
 }

@@ -1,6 +1,6 @@
 /**
- * A random id that was committed to the table `database_marks`. A database that has lost no data contains each mark
- * until it is deleted, after 86 400 later marks or about a day.
+ * A random id that was committed to the table `database_marks`. It is deleted after 86 400 later marks, about a day.
+ * Until then, only a database that has lost commits lacks it.
  */
 export interface Mark {
   /** The row's number in the table. It rises with each mark. */
@@ -8,9 +8,7 @@ export interface Mark {
   readonly id: string;
 }
 
-/**
- * One run of a database server. A run with another start or timeline may be of another server with a copy of the files.
- */
+/** One run of a database server. Another start or timeline may mean another server with a copy of the files. */
 export interface ServerStart {
   readonly deploymentId: string;
   /** A hex text of fixed length, so that timelines compare as texts. Every promotion makes it higher. */
@@ -20,13 +18,11 @@ export interface ServerStart {
   readonly host: string;
 }
 
-/**
- * What a process remembers of the deployment's database and of the server in use. It is never changed, only replaced.
- */
+/** What a process remembers of the deployment's database and of the server in use. Immutable. */
 export interface Memory extends ServerStart {
   /**
-   * The newest mark that is known to be committed: its own COMMIT, or that of a later transaction, has returned without
-   * a warning.
+   * The newest mark that is certainly committed: its COMMIT, or that of a later transaction, has returned without a
+   * warning.
    */
   readonly newest: Mark | null;
   /** The newest mark that every promoted standby must have. */
@@ -38,8 +34,8 @@ export interface Memory extends ServerStart {
 }
 
 /**
- * What a server reports, for comparison with the {@link Memory} of a process: the ids of its own marks at the two
- * remembered positions, its timeline, its oldest mark and its accepted losses.
+ * What a server reports, to compare with the {@link Memory} of a process: the ids of the server's marks at the two
+ * remembered positions, its timeline, its oldest mark and the losses that operators have accepted.
  */
 export interface Recollection {
   readonly timeline: string;
@@ -51,20 +47,18 @@ export interface Recollection {
 }
 
 /**
- * The result of comparing a server with a memory.
- *
- * - `known`: it has everything that was seen committed.
- * - `promoted`: a standby that was promoted without the last marks. No synchronous standby had confirmed those.
- * - `accepted`: it has lost marks, and an operator has accepted this since.
- * - `former`: it was the primary before a standby was promoted.
- * - `setBack`: it has lost marks, and no operator has accepted this.
+ * The result of comparing a server with the memory of a process.
+ * - `known`: the server has every commit that the process knows of.
+ * - `promoted`: the server is a promoted standby that lacks the last marks, which no synchronous standby had confirmed.
+ * - `accepted`: the server has lost marks, and an operator has accepted this since.
+ * - `former`: the server was the primary before a standby was promoted.
+ * - `setBack`: the server has lost marks, and no operator has accepted this.
  */
 export type ServerVerdict = "known" | "promoted" | "accepted" | "former" | "setBack";
 
 export function judgeServer(memory: Memory | null, found: Recollection): ServerVerdict {
   if (memory === null) return "known";
-  // Servers delete old marks. So a remembered mark that is older than the server's oldest one proves nothing by its
-  // absence, and counts as present.
+  // Servers delete old marks. So a remembered mark that is older than the server's oldest mark counts as present.
   const has = (mark: Mark | null, id: string | null) =>
     mark === null || mark.id === id || mark.position < (found.oldestPosition ?? 0);
   if (found.timeline >= memory.timeline && has(memory.newest, found.newestId)) return "known";
@@ -86,7 +80,6 @@ export function keepAfter(
   return { ...server, newest: null, lasting: null, acceptedLosses: union(memory.acceptedLosses, acceptedLosses) };
 }
 
-/** The state of a server in one reading. */
 export interface ServerReading {
   readonly timeline: string;
   readonly started: string;
@@ -116,7 +109,7 @@ const union = (some: readonly string[], others: readonly string[]) => [...new Se
 export interface SharedText {
   /** Empty if nothing is shared. */
   readonly text: string;
-  /** Null if nothing is shared, or if this release cannot read it. */
+  /** Null if nothing is shared, or if this release cannot read the text. */
   readonly memory: Memory | null;
 }
 
@@ -125,8 +118,8 @@ export interface SharedText {
  */
 export const SERVER_GONE_MS = 4_000;
 /**
- * The same for a server that lacks the last marks. It must wait longer, so that a server that has them is found first.
- * Milliseconds.
+ * The same for a server that lacks the last marks. It waits longer, so that processes first find a server that has
+ * them. Milliseconds.
  */
 export const LACKING_SERVER_GONE_MS = 8_000;
 
@@ -136,9 +129,8 @@ export function isOf(memory: Memory | null, { timeline, started }: Pick<ServerSt
 }
 
 /**
- * Whether a server may be used, given the shared state. It may if the shared state names it, or if that state has not
- * changed for long enough. If no state is shared, another server may be about to share a mark, so a server that has
- * marks must wait too.
+ * Whether a server may be used, given the shared state. It may if the shared state names it, or has not changed for
+ * long enough. If nothing is shared, another process may be about to share, so a server that has marks waits too.
  * @param silentMs for how long this process has seen the same shared text.
  */
 export function mayUse(
@@ -153,8 +145,8 @@ export function mayUse(
 }
 
 /**
- * Where the processes of a deployment share their memory, outside its database. It may be lost, so an empty one proves
- * nothing.
+ * Where the processes of a deployment share their memory, outside its database. It may get lost, so an empty memory
+ * proves nothing.
  */
 export interface SharedMemory {
   /** Returns null if it cannot be read. Takes at most some seconds. */

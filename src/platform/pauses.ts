@@ -4,20 +4,20 @@ import { uptimeMs } from "./uptime.ts";
 /** How often the process reads its clocks. Milliseconds. */
 const TICK_MS = 250;
 /**
- * If a timer of the process is this late, the process was paused: frozen, suspended, or without CPU time. Milliseconds.
+ * A timer that is this late shows that the process was paused: frozen, suspended, or without CPU time. Milliseconds.
  */
 const PAUSE_MS = 2_000;
 /**
- * How many ticks in a row must be on time after a pause before requests count as current again. By then, the process
- * has read everything that waited in its sockets.
+ * Number of consecutive ticks on time after which requests count as current again. By then, the process has read
+ * everything that waited in its sockets.
  */
 const CALM_TICKS = 4;
 /** Maximum time from a request's last byte to the first read for it. Milliseconds. */
 const FIRST_READ_MS = 5_000;
 
 /**
- * Clocks in milliseconds that cannot be set. While a machine is suspended, the monotonic clock stands still, and the
- * time since the machine's start continues.
+ * Clocks in milliseconds that cannot be set. While a machine is suspended, the monotonic clock stops, and the time
+ * since the machine's start continues.
  */
 interface Clocks {
   monotonicMs(): number;
@@ -36,7 +36,7 @@ export class PauseWatch {
   readonly #timer: NodeJS.Timeout;
   #tickedAt: { monotonic: number; uptime: number };
   /**
-   * Requests that were received at this time or later did not wait during a pause. Infinity from a pause until enough
+   * A request that was received at this time or later did not wait during a pause. Infinity from a pause until enough
    * ticks were on time.
    */
   #currentSince = Number.NEGATIVE_INFINITY;

@@ -10,7 +10,7 @@ export const CLOSE_MAX_MS = 15_000;
  */
 const ONE_SIGNAL_MS = 2_000;
 
-/** Reads the configuration from the process's environment. If it is invalid, prints the reasons and exits. */
+/** Reads the configuration of the process. If the environment is invalid, prints the reasons and exits. */
 export function configureProcess(read: (env: NodeJS.ProcessEnv) => Config): Config {
   try {
     return read(process.env);
@@ -31,8 +31,8 @@ export function failStart(error: unknown): never {
 
 /**
  * At SIGTERM, SIGINT or the end of the parent, closes `open` and exits. Exits at once on a second signal, or after
- * {@link CLOSE_MAX_MS}. If `mustEnd` resolves with a reason, does the same with exit status 1, so that a supervisor
- * starts the process again.
+ * {@link CLOSE_MAX_MS}. If `mustEnd` resolves with a reason, exits with status 1, so that a supervisor restarts the
+ * process.
  */
 export function closeOnSignal(log: Logger, open: Closable, mustEnd?: Promise<string>): void {
   let closingSince: number | null = null;

@@ -1,6 +1,5 @@
 /** A reason why a server refuses a connection, and what an operator must change. */
 interface Remedy {
-  /** Matches the code or the words of the error. */
   of: RegExp;
   /** Sentences. */
   remedy: string;

@@ -1,7 +1,7 @@
 /**
  * Maximum length of a text that is normalised, in bytes of UTF-8. For a long run of combining marks, the time to
  * normalise grows with the square of the length: a third of a millisecond at this length, 35 ms at the length of a
- * body. The limit allows twelve bytes for each of the 128 characters of a reference, and few characters need more when
+ * body. The limit allows twelve bytes for each of the 128 characters of a reference. Few characters need more when
  * decomposed.
  */
 export const NORMALISED_MAX = 1_536;
@@ -13,15 +13,13 @@ const UNIT_BYTES = 3;
 
 /**
  * Whether a text has more than `max` bytes of UTF-8. Counts the bytes only if the number of UTF-16 units does not
- * decide it.
+ * decide.
  */
 export function isLongerThan(text: string, max: number): boolean {
   return text.length > max || (text.length * UNIT_BYTES > max && Buffer.byteLength(text) > max);
 }
 
-/**
- * Whether a text has at most `max` code points. Bytes are counted first, because that is fast for a text of any length.
- */
+/** Whether a text has at most `max` code points. Counts bytes first, which is fast for any length. */
 export function hasAtMost(text: string, max: number): boolean {
   return !isLongerThan(text, max * CODE_POINT_BYTES) && [...text].length <= max;
 }
@@ -39,7 +37,7 @@ export function isBlank(text: string): boolean {
   return !/[^\p{White_Space}\p{Default_Ignorable_Code_Point}]/u.test(text);
 }
 
-/** A quoted cell of a CSV file. A text that a spreadsheet would run as a formula gets a leading apostrophe. */
+/** A quoted cell of a CSV file. A leading apostrophe prevents spreadsheets from running a text as a formula. */
 export const csvCell = (value: string | number | null): string =>
   `"${String(value ?? "")
     .replace(/^(?=[=+\-@\t\r])/, "'")

@@ -2,11 +2,11 @@ const DAY_MS = 86_400_000;
 
 /** The moment that a date without a time stands for, in milliseconds after the start of the day in UTC. */
 const DATE_MEANS_MS = {
-  /** As a beginning: the first moment of the day. */
+  /** The first moment of the day. */
   start: 0,
-  /** As an end of validity: the last moment of the day. */
+  /** For an end of validity: the last moment of the day. */
   end: DAY_MS - 1,
-  /** As the exclusive end of a range: the first moment of the next day. */
+  /** For the exclusive end of a range: the first moment of the next day. */
   rangeEnd: DAY_MS,
 };
 

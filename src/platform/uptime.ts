@@ -1,17 +1,16 @@
 import { uptime } from "node:os";
 
-/** The maximum age of a reading. Milliseconds. */
+/** Maximum age of the last reading of `uptimeMs`. Milliseconds. */
 const KEPT_MS = 250;
 /**
- * Maximum difference between the advances of the wall clock and of the monotonic clock between two readings, for both
- * to count as equal. Milliseconds.
+ * Maximum difference between what the wall clock and the monotonic clock advance between two readings, so that both
+ * count as equal. Milliseconds.
  */
 const SAME_MS = 10;
 
 /**
- * The sources of time, in milliseconds. `monotonicMs` stands still while the machine is suspended. `uptimeMs` keeps
- * running and cannot be set, but each call reads a file on Linux, which takes 20 µs. `wallMs` keeps running and can be
- * set.
+ * The sources of time, in milliseconds. `monotonicMs` stops while the machine is suspended. `uptimeMs` keeps running
+ * and cannot be set, but each call reads a file on Linux, which takes 20 µs. `wallMs` keeps running and can be set.
  */
 interface Sources {
   monotonicMs(): number;
@@ -26,11 +25,11 @@ const SOURCES: Sources = {
 };
 
 /**
- * Makes a clock of the time since the machine's start, which also runs while the machine is suspended. It adds
- * monotonic time to the last reading of `uptimeMs`. It reads `uptimeMs` again when that reading is old, or when the
- * wall clock and the monotonic clock have advanced differently, as after a suspension or after the wall clock was set.
- * If both have happened and cancel each other out, it notices the suspension only when the reading is old. In
- * milliseconds, accurate to 10.
+ * Makes a clock of the time since the machine's start, including time in which the machine is suspended. Adds monotonic
+ * time to the last reading of `uptimeMs`. Reads `uptimeMs` again when that reading is old. Also reads it when the wall
+ * clock and the monotonic clock have advanced differently: after a suspension, or after someone set the wall clock. If
+ * both cancel each other out, the clock notices the suspension only when the reading is old. Milliseconds, accurate to
+ * 10.
  */
 export function openUptimeClock({ monotonicMs, wallMs, uptimeMs }: Sources = SOURCES): () => number {
   const read = () => ({ monotonic: monotonicMs(), wall: wallMs(), uptime: uptimeMs() });

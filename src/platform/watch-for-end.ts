@@ -4,8 +4,8 @@ import { setInterval } from "node:timers/promises";
 const LOOK_EVERY_MS = 400;
 
 /**
- * Checks repeatedly, until `until` aborts, whether the key or the sign-in on which a long act depends has ended. A
- * check that fails has no effect, because the next one follows.
+ * Checks repeatedly, until `until` aborts, whether the key or the sign-in on which a long act depends has ended.
+ * Ignores a failed check, because another follows.
  * @returns a signal that aborts when a check has found the end.
  */
 export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal): AbortSignal {
@@ -15,7 +15,7 @@ export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal
       if ((await hasEnded().catch(() => false)) && !until.aborted) return ended.abort();
     }
   };
-  // The loop ends with a rejection when the signal aborts.
+  // The loop rejects when the signal aborts.
   void look().catch(() => undefined);
   return ended.signal;
 }

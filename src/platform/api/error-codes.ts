@@ -25,7 +25,7 @@ const REFUSALS = {
 
 /**
  * Every code of the core that an error body may contain. Wings declare their own codes. Codes are stable, because
- * partners branch on them. docs/errors.md explains when the API sends each code. `src/locales` has the sentences.
+ * partners' programs compare them. docs/errors.md explains them, and `src/locales` has their sentences.
  */
 export const ERRORS = {
   invalid_http: describe(400),
@@ -69,7 +69,6 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error code and everything that is declared with it. */
 export interface ErrorKind extends ErrorDescription {
   code: string;
   /** The sentence for errors with this code. An error may have a more specific sentence. */

@@ -8,15 +8,14 @@ import { type Language, type Sentence, type Translate, translateInto, type Value
 export { ERRORS, type ErrorCode, type ErrorKind, REFUSAL_CODES };
 
 /**
- * A code for various problems. Each `AppError` with this code has a sentence of its own, which names the problem. The
- * table only has an example.
+ * A code for various problems. Each `AppError` with this code has a sentence of its own, which names the problem.
+ * `src/locales` only has an example.
  */
 type NamingCode = "invalid_request";
 
 interface ErrorOptions {
   /** Never shown to the caller. Logged if the status is at least 500. */
   cause?: unknown;
-  /** Overrides the default in {@link ERRORS}. */
   retryAfterSeconds?: number;
   /** Additional fields of the body. */
   details?: Record<string, string>;
@@ -25,8 +24,8 @@ interface ErrorOptions {
 }
 
 /**
- * An error that is reported to the caller. `message` is public and English. A sentence that is given as a string exists
- * only in English and is for operators.
+ * An error that is reported to the caller. `message` is public and English. A sentence given as a string is for
+ * operators, and exists only in English.
  */
 export class AppError extends Error {
   readonly kind: ErrorKind;
@@ -58,7 +57,6 @@ export class AppError extends Error {
     return typeof this.#sentence === "string";
   }
 
-  /** The error's text in a language. */
   sentenceIn(language: Language): string {
     return say(translateInto(language), this.#sentence);
   }
@@ -126,7 +124,7 @@ export function voucherBusy(): AppError {
   return new AppError("voucher_busy");
 }
 
-/** The reference adds the codes of wings. */
+/** Wings add their codes in the API reference. */
 export const knownErrorCode = z
   .enum(Object.keys(ERRORS) as ErrorCode[])
   .meta({ id: "KnownErrorCode", description: "The codes of this release." });

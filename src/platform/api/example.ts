@@ -6,7 +6,7 @@ export type Examples<Value> = Record<string, { summary: string; value: Value }>;
 /** The examples of requests and responses, by their schema. */
 export const examples = z.registry<Examples<z.$input>>();
 
-/** The values of every example in the API reference. Together they show the life of one fictional voucher. */
+/** The values in all examples of the API reference. Together they show the life of one fictional voucher. */
 export const EXAMPLE = {
   baseUrl: "https://vouchers.example.com",
   voucherId: "vch_01m7zjmag2eh3rfc071drn775z",

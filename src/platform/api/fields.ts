@@ -216,8 +216,8 @@ export const sandbox = z
   .optional()
   .meta({
     description: "Present only for a sandbox organization: its vouchers are for tests and have no value.",
-    // Removes `const`, because client generators would take the object with it for one fixed value, whose optional
-    // fields are always present.
+    // Removes `const`, because client generators would take the object for one fixed value, in which all optional
+    // fields are present.
     override: ({ jsonSchema }) => delete jsonSchema.const,
   });
 

@@ -15,8 +15,8 @@ export function problemIn<Key extends ProblemKey>(key: Key, ...values: ValuesOf<
 }
 
 /**
- * A schema's message for a problem with a field. A message must be text, so it contains the key and the values of a
- * sentence as JSON, which {@link inAnyLanguage} reads.
+ * A schema's message for a problem with a field. A message must be text, so it has a sentence's key and values as JSON
+ * for {@link inAnyLanguage}.
  */
 export function problem<Key extends ProblemKey>(key: Key, ...values: ValuesOf<`problems.${Key}`>): string {
   return JSON.stringify([`problems.${key}`, ...values]);
@@ -39,5 +39,5 @@ export function inEnglish(message: string): string {
   return inAnyLanguage(message)(translateInto("en"));
 }
 
-/** Makes a check of the whole request run even if a field is wrong, so that one response lists all problems. */
+/** Makes a check of the whole request run even if a field is invalid, so that one response lists all problems. */
 export const always = (): boolean => true;

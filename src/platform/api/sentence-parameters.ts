@@ -9,8 +9,7 @@ export function parametersOf(sentence: string): Map<string, "number" | "string">
     for (const element of elements) {
       const { value } = element as { value?: unknown };
       if (typeof value !== "string" || element.type === 0) continue;
-      // A value that the sentence formats as a number, or by which it selects words, is a number. Any other value is a
-      // text.
+      // A value that is formatted as a number, or that selects words, is a number. Any other value is a text.
       if (element.type !== 1 || !found.has(value)) found.set(value, element.type === 1 ? "string" : "number");
       if (element.type === 6) Object.values(element.options).map((option) => read(option.value));
     }

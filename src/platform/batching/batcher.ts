@@ -1,6 +1,6 @@
 import { portionsOf, Shares, splitInTurns } from "./shares.ts";
 
-/** The error for an item that is submitted while the maximum number of items waits, in total or for its owner. */
+/** The error for an item that is submitted while too many items wait, in total or for its owner. */
 export class BatcherFull extends Error {
   constructor() {
     super("too many items are waiting");
@@ -21,7 +21,6 @@ export class OpenWork {
   readonly #open = new Set<Promise<unknown>>();
   #closed = false;
 
-  /** Begins work. @throws BatcherClosed after the close, or the work's own error. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new BatcherClosed();
     const running = work();
@@ -37,7 +36,8 @@ export class OpenWork {
 }
 
 /**
- * After this many failed runs in a row, no single item can be the cause: one bad item among 128 causes half as many.
+ * After this many failed runs in a row, a single bad item cannot be the cause. One bad item among 128 causes half as
+ * many.
  */
 const FAILURES_MAX = 16;
 
@@ -52,7 +52,6 @@ interface Waiting<Item, Result> {
 export interface BatchObserver {
   /** Called for each item in the submitter's asynchronous context. */
   submitted(item: unknown): void;
-  /** Runs a batch. Returns or throws the outcome of `work`. */
   run<T>(items: readonly unknown[], work: () => Promise<T>): Promise<T>;
 }
 
@@ -62,32 +61,29 @@ export interface BatcherOptions<Item> {
   /** Maximum number of waiting items. Further items are rejected with {@link BatcherFull}. */
   waitingMax: number;
   /**
-   * Maximum number of batches that run at the same time. Default: 1. Use more only when batches do not depend on each
-   * other.
+   * Maximum number of batches that run at the same time. Default: 1. With more, batches must not depend on each other.
    */
   concurrency?: number;
   /**
-   * Returns true if a batch that failed with this error should be run again in halves. The halves are divided further,
+   * Returns true if a batch that failed with this error should be run again in halves. Halves are divided further,
    * until only the bad items fail, each with its own error. One bad item among 128 causes at most 14 further runs.
-   * After {@link FAILURES_MAX} failures in a row, nothing is divided further, so an error that affects all items ends
-   * soon. Default: false.
+   * After {@link FAILURES_MAX} failures in a row, division ends, because the error may affect all items. Default:
+   * false.
    */
   splitOn?: (error: unknown) => boolean;
   /**
-   * Returns the owner of an item. When more items wait than fit into a batch, owners take turns. Each may use only its
-   * share of `waitingMax` ({@link Shares}). Default: all items have the same owner, which may use all of `waitingMax`.
+   * Returns the owner of an item. When more items wait than fit into a batch, owners take turns. Each may use only a
+   * part of `waitingMax` ({@link Shares}). Default: one owner for all items, which may use all of `waitingMax`.
    */
   ownerOf?: (item: Item) => string;
   observer?: BatchObserver;
 }
 
 /**
- * Collects the items that are submitted while earlier batches run, and runs them in the next batches. No timer delays
- * them: if fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop.
- * The items of a batch are in order of submission.
- *
- * `run` returns one result per item in the order of submission. If a result is a promise, only its item's submitter
- * waits for it, and the batch ends without waiting for it.
+ * Collects the items that are submitted while batches run, and runs them in the next batches. If fewer than
+ * `concurrency` batches run, the next batch starts at the end of the current turn of the event loop: no timer delays
+ * it. Items keep the order of submission. `run` returns one result per item in this order. If a result is a promise,
+ * only the item's submitter waits for it: the batch ends earlier.
  */
 export class Batcher<Item, Result> {
   readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;

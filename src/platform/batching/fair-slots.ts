@@ -9,15 +9,14 @@ export class CallerLeft extends Error {
 }
 
 /**
- * Slots that owners share. An owner may take another slot only while more slots are free than it has already, so that
- * each new owner finds some. Waiting owners take turns, so that an owner with much waiting work does not delay the
- * others.
+ * Lets owners share slots: the right to run one piece of work. An owner may take another slot only while it holds fewer
+ * slots than are free, so that each new owner finds some. Waiting owners take turns, so that one owner's waiting work
+ * does not delay the others.
  */
 export class FairSlots {
   readonly #slots: Shares;
   /**
-   * The functions that start the waiting work, by owner. Each owner's are in order of arrival. The owner whose turn is
-   * next comes first.
+   * The functions that start the waiting work, by owner, in order of arrival. The next owner to start work comes first.
    */
   readonly #lines = new Map<string, Set<() => void>>();
   #waiting = 0;
@@ -46,7 +45,7 @@ export class FairSlots {
 
   /**
    * Waits for a slot, and frees it in the next turn of the event loop. So one owner can start at most half as many
-   * calls per turn as there are slots, and other owners find slots in the same turn.
+   * calls in a turn as there are slots, and leaves slots for other owners.
    */
   startInTurn(owner: string): Promise<void> {
     return new Promise((start) => {
@@ -58,7 +57,7 @@ export class FairSlots {
   }
 
   /**
-   * Runs the work as soon as its owner may have a slot. Does not run it if the signal aborts first.
+   * Runs the work as soon as its owner may have a slot, unless the signal aborts first.
    * @throws CallerLeft, or the work's own error.
    */
   async run<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -99,8 +98,7 @@ export class FairSlots {
 
   #release(owner: string): void {
     this.#slots.release(owner);
-    // When an owner's work starts, the owner moves to the end of the map. The loop reaches it there again if more of
-    // its work waits.
+    // An owner whose work starts moves to the end of the map. The loop reaches it again if more of its work waits.
     for (const [owner, line] of this.#lines) {
       if (this.#slots.isFull) break;
       const [start] = line;
@@ -113,11 +111,11 @@ export class FairSlots {
   }
 }
 
-/** The slots for long work. Of two slots, one owner can have only one, so long work runs one piece per turn. */
+/** Slots for long work. Of two slots, one owner can have only one, so one piece of long work runs per turn. */
 const PIECES = new FairSlots(2);
 
 /**
- * Resolves when the next piece of long work may run. All long work of the process together runs one piece per turn of
- * the event loop. A piece takes a few milliseconds, so calls between two pieces wait less than 20 ms.
+ * Resolves when the next piece of long work may run. In each turn of the event loop, the process runs one piece of long
+ * work. A piece takes a few milliseconds, so calls wait less than 20 ms.
  */
 export const nextPiece = (): Promise<void> => PIECES.startInTurn("long work");

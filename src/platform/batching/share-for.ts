@@ -1,6 +1,6 @@
 /**
- * Lets callers share a running read, and reuses its result until `keptMs` after the start of the read, as long as it
- * `stillHolds`. Does not reuse the error of a failed read.
+ * Lets callers share a running read. Reuses its result until `keptMs` after the start of the read, while `stillHolds`
+ * is true. Does not reuse the error of a failed read.
  */
 export function shareFor<T>(
   keptMs: number,

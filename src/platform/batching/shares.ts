@@ -1,7 +1,7 @@
 /**
- * Counts the places that each owner holds. An owner may take another place while it holds less than `heldPerFree` times
- * as many as are free. By default, a single owner can get three quarters of all places, and each new owner still finds
- * some.
+ * Counts the units of a limited resource that each owner holds. An owner may take another unit while it holds less than
+ * `heldPerFree` times as many as are free. By default, a single owner gets at most three quarters, and each new owner
+ * still finds some.
  */
 export class Shares {
   readonly #max: number;
@@ -14,7 +14,6 @@ export class Shares {
     this.#heldPerFree = heldPerFree;
   }
 
-  /** The number of places in use. */
   get used(): number {
     return this.#used;
   }
@@ -27,12 +26,12 @@ export class Shares {
     return this.#held.get(owner) ?? 0;
   }
 
-  /** Whether the owner may take another place. */
+  /** Whether the owner may take another unit. */
   hasRoom(owner: string): boolean {
     return this.heldBy(owner) < this.#heldPerFree * (this.#max - this.#used);
   }
 
-  /** Takes a place for the owner, even if none is free. Every place must be released exactly once. */
+  /** Takes a unit for the owner, even if none is free. Every unit must be released exactly once. */
   take(owner: string): void {
     this.#used += 1;
     this.#held.set(owner, this.heldBy(owner) + 1);
@@ -72,7 +71,7 @@ export function splitInTurns<Item extends { owner: string }>(items: readonly Ite
   return [taken, others];
 }
 
-/** Splits a list into portions of at most `max` entries, in the list's order. */
+/** Splits a list into parts of at most `max` entries, in the list's order. */
 export function portionsOf<T>(all: readonly T[], max: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / max) }, (_, n) => all.slice(n * max, (n + 1) * max));
 }

@@ -5,7 +5,7 @@ import { UnusableDatabase } from "./schema.ts";
 
 /** Maximum wait for a connection. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Maximum wait for a second connection from a pooler, and for its answers. Milliseconds. */
+/** Maximum wait for a second connection from a pooler, and for each of its answers. Milliseconds. */
 const SECOND_MAX_MS = 2_000;
 
 /**
@@ -27,7 +27,7 @@ export class RefusedConnection extends UnusableDatabase {
   }
 }
 
-/** Messages of pg for a connection that could not be opened, was lost, or did not answer. */
+/** Messages of pg when a connection could not be opened, was lost, or did not answer. */
 const NO_ANSWER = [
   "timeout exceeded when trying to connect",
   "timeout expired",
@@ -50,8 +50,8 @@ export function isNoAnswer(error: Error & { code?: unknown }): boolean {
 export class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
-    // When the connection is lost, pg rejects all pending calls and emits an event too. An event without a listener
-    // would end the process, and it may arrive while the client connects, before a pool listens.
+    // When the connection is lost, pg rejects all pending calls and emits an event. An event without a listener would
+    // end the process. It may arrive while the client still connects, before a pool listens.
     this.on("error", () => undefined);
   }
 
@@ -79,7 +79,7 @@ export function findAddressProblem(databaseUrl: string): string | null {
   }
 }
 
-/** Connects a client that belongs to no pool. Its session is not prepared yet. */
+/** Connects a client outside any pool. Its session is not prepared yet. */
 export async function connectClient(databaseUrl: string, applicationName: string): Promise<pg.Client> {
   const own = { application_name: applicationName, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
   const client = new Client({ connectionString: databaseUrl, ...own });
@@ -93,16 +93,12 @@ export function secondClient(databaseUrl: string): pg.Client {
   return new Client({ connectionString: databaseUrl, ...limits });
 }
 
-/**
- * The start of a protocol message that cancels a session's current statement: the message's length and its code. The
- * session's id and key follow.
- */
+/** The start of the message that cancels a session's statement: length and code. The session's id and key follow. */
 const CANCEL_REQUEST = [16, 80_877_102];
 
 /**
- * Cancels the statement that the server is running for a client, if any. Uses a connection of its own, so it works
- * while the client is busy. A pooler passes the request on. Resolves when the server has handled it or cannot be
- * reached.
+ * Cancels the statement that the server is running for a client, if any, on a separate connection. Poolers pass the
+ * request on. Resolves when the server has handled the request or cannot be reached.
  */
 export function cancel(client: pg.ClientBase): Promise<void> {
   const { host, port, processID, secretKey } = client as unknown as Record<"host", string> &

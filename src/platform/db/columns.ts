@@ -4,7 +4,7 @@ export interface Column<T> {
   readonly type: string;
   /** Whether the value may be null, or may be an array with null elements. */
   readonly nullable?: boolean;
-  /** Only for the compiler. Never set. */
+  /** For the compiler only. Never set. */
   readonly value?: T;
 }
 

@@ -4,19 +4,19 @@ import { orNull, timestamptz } from "./columns.ts";
 import type { Queryable } from "./queryable.ts";
 import { UnusableDatabase } from "./schema.ts";
 
-// The rule of time: the database's clock decides, unless it has jumped. A decision uses the earlier of the database's
-// time and the latest time that the process considers possible, and never a time before the closed time. So a jump
-// never makes anything expire, end, be deleted, get a wrong date, or become valid again. See docs/design/database.md,
-// "Time".
+// The rule of time: the database's clock decides, unless it has jumped. A decision uses the database's time, or the
+// latest time that the process considers possible if that is earlier. Decisions use no time before `closed_until` (the
+// closed time). So a jump never makes anything expire, end, be deleted, get a wrong date, or become valid again. See
+// docs/design/database.md, "Time".
 
-/** The clock has jumped if it moved this much more, or less, than the time between two readings. Milliseconds. */
+/** The clock has jumped if it advanced this much more, or less, than the time between two readings. Milliseconds. */
 const JUMP_MS = 10_000;
 /** How much the database's clock may gain on the process's own clock between two readings. Milliseconds. */
 const SLACK_MS = 1_000;
 /**
- * Maximum lead of the closed time over the process's time. If the lead is larger, the process decides nothing. It is
- * also the maximum lead of the database's clock over the host's clock when the process starts. If that lead is larger,
- * the process uses the host's clock. Milliseconds.
+ * Maximum lead of the closed time over the process's time: with a larger lead, the process decides nothing. Also the
+ * maximum lead of the database's clock over the host's clock at the first reading: with a larger lead, the process uses
+ * the host's clock. Milliseconds.
  */
 const DISPUTED_MS = 86_400_000;
 
@@ -46,15 +46,15 @@ interface Reading {
   rightMs: number;
   /** The time of the reading, on a monotonic clock that also runs while the machine sleeps. Milliseconds. */
   readAtMs: number;
-  /** How long the reading took. Its result may be this old. Milliseconds. */
+  /** Duration of the reading. Its result may be this old. Milliseconds. */
   tookMs: number;
   /** When an operator last declared that the clock is right. Milliseconds since 1970, or null. */
   trustedAtMs: number | null;
 }
 
 /**
- * The database's clock as this process sees it: the last time that it read, plus the time that has passed since. The
- * host's clock only limits the first reading.
+ * The database's clock as this process sees it: the last reading plus the time that has passed since. The host's clock
+ * only limits the first reading.
  */
 export class DatabaseClock {
   /** A monotonic clock that also runs while the machine sleeps. Milliseconds. */
@@ -75,9 +75,9 @@ export class DatabaseClock {
   }
 
   /**
-   * Takes a time that was just read from the database. Two readings count as right: the first one, unless it is far
-   * ahead of the host's clock, and the first one after an operator has declared that the clock is right. A process that
-   * was frozen may read an old answer, so a reading may be wrong by the duration of the previous reading.
+   * Takes a time that was just read from the database. Trusts the first reading, unless it is far ahead of the host's
+   * clock, and the first reading after an operator has declared that the clock is right. A process that was frozen may
+   * read an old answer, so a reading may be wrong by the duration of the previous reading.
    */
   observe({ now, trustedAt, closedUntil }: ServerTime, askedAtMs = this.monotonicMs()): void {
     const readAtMs = this.monotonicMs();
@@ -98,7 +98,7 @@ export class DatabaseClock {
     this.#first.resolve();
   }
 
-  /** The first time to use. If it is more than a day behind the host's clock, {@link timeOf} refuses every decision. */
+  /** The first time to use. If it is over a day behind the host's clock, {@link timeOf} refuses every decision. */
   #firstTime(nowMs: number, closedMs: number): number {
     const hostMs = this.#hostMs();
     if (hostMs - nowMs > DISPUTED_MS) return nowMs;
@@ -155,7 +155,7 @@ export class DatabaseClock {
   }
 }
 
-/** The clock for the times that a pool or a connection reads. Commands of `voucherctl` have none. */
+/** The clock for the times that a pool or a connection reads. Commands of `voucherctl` use no such clock. */
 const CLOCKS = new WeakMap<Queryable, DatabaseClock>();
 
 /** Makes a clock check the times that a pool or a connection reads. */
@@ -170,13 +170,12 @@ export function timeOf(db: Queryable, now: Date, closedUntil: Date | null = null
   return closedUntil !== null && closedUntil > now ? closedUntil : now;
 }
 
-/** {@link DatabaseClock.latestNow} for a pool or a connection. If it is unknown, null, which sets no limit. */
+/** {@link DatabaseClock.latestNow} for a pool or a connection. Null, which sets no limit, if there is no clock. */
 export function latestTime(db: Queryable): Date | null {
   const clock = CLOCKS.get(db);
   return clock?.isKnown ? clock.latestNow() : null;
 }
 
-/** The parameter of statements that use the earlier of the database's time and {@link latestTime}. */
 export const LATEST = { latest: orNull(timestamptz) };
 
 /** Adds {@link latestTime} to the values of a statement that has the parameter {@link LATEST}. */

@@ -1,9 +1,9 @@
 -- name: identify_database(newest_position?, lasting_position?)
 -- Identifies the server and database of a new connection. Returns the deployment, whether the server is read-only,
--- whether the database is a copy of the one that wrote the deployment's row, and which of the marks that the process
--- remembers it has (recall_marks). The timeline is in hex. It rises with every promotion, and a standby has none.
--- Servers with the same files differ in their start. The host is for operators. The fingerprint of server and database
--- is short, because every job and every reply contains it.
+-- whether the database is a copy of the one that wrote the deployment's row, and the server's marks at the positions
+-- that the process remembers (recall_marks). The timeline is in hex. It rises with every promotion, and a standby has
+-- none. Servers with the same files differ in their start. The host is for operators. The fingerprint of server and
+-- database is short, because every job and every reply contains it.
 SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' AS "readOnly",
        d.system_identifier <> s.system_identifier OR d.database_oid <> db.oid AS "isCopy",
        left(encode(sha256(convert_to(concat_ws('/', s.system_identifier, db.oid), 'UTF8')), 'hex'), 12) AS database,

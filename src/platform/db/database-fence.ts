@@ -72,15 +72,15 @@ export class DatabaseFence implements DeploymentIdentity {
   readonly #shared: SharedMemory;
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
-  /** What this process has seen on the server in use or, while there is none, on the last one. */
+  /** What this process has seen on the server in use, or on the last server while none is in use. */
   #memory: Memory | null = null;
-  /** The shared state, and since when this process has seen it unchanged, on the monotonic clock. */
+  /** The shared state, and since when it is unchanged for this process, on the monotonic clock. */
   #heard: (SharedText & { deploymentId: string; sinceMs: number }) | null = null;
-  /** The reason why the last server was refused, so that it is logged only once. */
+  /** The reason why the last server was refused, to log it only once. */
   #reported = "";
   /** The server's own message while it accepts no marks because its disk is full or failing. Otherwise null. */
   refusal: UnusableDatabase | null = null;
-  /** The open connections, each with the id of its server. A connection never changes its server. */
+  /** The open connections, each with the id of its server, which never changes. */
   readonly #connections = new Map<pg.ClientBase, string>();
   readonly clock: DatabaseClock;
   #closed = false;
@@ -110,7 +110,6 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#identity;
   }
 
-  /** The memory of this process about the database. Null before the first connection. */
   get memory(): Memory | null {
     return this.#memory;
   }
@@ -163,8 +162,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. Does not remember a
-   * mark while its COMMIT hangs. Never rejects.
+   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. While a COMMIT
+   * hangs, the process does not remember its mark. Never rejects.
    */
   async watchMarks(pool: pg.Pool): Promise<void> {
     for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
@@ -179,7 +178,7 @@ export class DatabaseFence implements DeploymentIdentity {
       if (reading !== null) this.refusal = null;
       if (reading === null || memory === null || !isOf(memory, reading)) continue;
       const next = remember(memory, reading);
-      // Shares the mark before this process uses it. So a process that starts now knows as much as this one.
+      // Shares the mark before this process uses it, so that a process that starts now knows it too.
       if ((await this.#share(next)) && memory === this.#memory) this.#memory = next;
     }
   }
@@ -194,8 +193,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Shares a mark, if its server is in use and no newer mark is shared. Returns whether this process may use the mark.
-   * Never rejects.
+   * Shares a mark, unless another server is in use or a newer mark is shared. Returns whether this process may use the
+   * mark. Never rejects.
    */
   async #share(next: Memory): Promise<boolean> {
     const told = await this.#hear(next.deploymentId);
@@ -223,7 +222,7 @@ export class DatabaseFence implements DeploymentIdentity {
     const told = await this.#shared.read(deploymentId);
     const before = this.#heard?.deploymentId === deploymentId ? this.#heard : null;
     const sinceMs = this.clock.monotonicMs();
-    // While Redis is unavailable or hangs, the state may change unseen, so the time without a change starts again.
+    // While Redis does not answer promptly, the state may change unseen, so the time without a change restarts.
     if (before !== null && (told === null || sinceMs - askedAtMs > PROMPT_MS)) this.#heard = { ...before, sinceMs };
     if (told === null) return before;
     if (told.text === "" && before?.memory) {
@@ -254,7 +253,7 @@ export class DatabaseFence implements DeploymentIdentity {
       const isInUse =
         known?.serverId === reached.serverId && (this.#heard === null || isOf(this.#heard.memory, reached));
       const next = isInUse ? this.#compare(memory, found) : await this.#takeUp(client, memory, found);
-      // Starts again, because another connection or another process was faster.
+      // Repeats the comparison, because another connection or another process was faster.
       if (next === null || memory !== this.#memory || known !== this.#identity) continue;
       this.#memory = next;
       if (!isInUse) this.#use(reached);
@@ -263,7 +262,7 @@ export class DatabaseFence implements DeploymentIdentity {
     }
   }
 
-  /** Compares a server with what this process remembers. Returns what to remember of it. @throws UnusableDatabase */
+  /** Compares a server with this process's memory. Returns the new memory. @throws UnusableDatabase */
   #compare(memory: Memory | null, found: ServerStart & Recollection): Memory {
     const verdict = judgeServer(memory, found);
     const refusal = refusalFor(verdict, memory);
@@ -272,8 +271,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Begins to use a server, in place of any other server in use. Returns what to remember of it, or null if another
-   * process was faster. A process that has never reached Redis relies on what it remembers itself.
+   * Begins to use a server, in place of any other. Returns the new memory, or null if another process was faster. A
+   * process that has never reached Redis relies on its own memory.
    * @throws UnusableDatabase
    */
   async #takeUp(client: pg.ClientBase, memory: Memory | null, found: Identified): Promise<Memory | null> {

@@ -11,14 +11,14 @@ const readServer = sql.requiredValue("read_server", { started: text });
 
 /**
  * Runs work that may take several transactions. Waits until the synchronous standbys have everything that the work has
- * read and committed, then returns its result or throws its error. Without the wait, a failover could undo what the
- * result tells. Connections may be read-only.
- * @throws UnusableDatabase when the standbys do not confirm it, or when another server has become the primary.
+ * read and committed, and then returns its result or throws its error. Otherwise a failover could make the result
+ * untrue. Connections may be read-only.
+ * @throws UnusableDatabase when the standbys do not confirm, or when another server has become the primary.
  */
 export async function confirmed<T>(pool: pg.Pool, work: () => Promise<T>): Promise<T> {
   const started = await readServer(pool);
   const [told] = await Promise.allSettled([work()]);
-  // An error of an unavailable database tells nothing that would need a confirmation.
+  // The error of an unavailable database reports no data, so it needs no confirmation.
   if (told.status === "rejected" && isDatabaseUnavailable(told.reason)) throw told.reason;
   await awaitConfirmation(pool, started).catch((cause: unknown) => {
     const message = "The standbys have not confirmed this, so it may be undone. Repeat it once they answer.";

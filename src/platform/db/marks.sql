@@ -15,8 +15,8 @@ SELECT m.position, m.id, o.position AS "older.position", o.id AS "older.id",
                       ORDER BY p.position DESC LIMIT 1) AS o ON true;
 
 -- name: recall_marks(newest_position?, lasting_position?)
--- What a process compares with what it remembers: the server's marks at the remembered positions, its oldest mark, and
--- the losses that operators have accepted.
+-- What a process compares with its memory: the server's marks at the remembered positions, its oldest mark, and the
+-- losses that operators have accepted.
 SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
        (SELECT m.id FROM database_marks AS m WHERE m.position = $1::bigint) AS "newestId",
        (SELECT m.id FROM database_marks AS m WHERE m.position = $2::bigint) AS "lastingId",

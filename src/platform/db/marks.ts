@@ -37,7 +37,7 @@ export const recallMarks = sql.requiredRow(
  */
 export const acceptLoss = sql.execute("insert_accepted_loss");
 
-/** The parameters of statements that look for this process's remembered marks on a server. */
+/** The parameters with which a statement looks for a process's remembered marks on a server. */
 export function positionsOf(memory: Memory | null) {
   return { newestPosition: memory?.newest?.position ?? null, lastingPosition: memory?.lasting?.position ?? null };
 }
@@ -52,7 +52,7 @@ export function waitsFor(memory: Memory | null): UnusableDatabase {
   return new UnusableDatabase("unavailable", `Another server of this deployment ${who}. ${until}`);
 }
 
-/** The refusal of a server because of missing data. Null if it lacks nothing. */
+/** The refusal of a server because of missing data. Null if the server lacks nothing. */
 export function refusalFor(verdict: ServerVerdict, memory: Memory | null): UnusableDatabase | null {
   if (memory === null || !(verdict === "former" || verdict === "setBack")) return null;
   const seen = `The last mark was seen at ${placeOf(memory)}.`;

@@ -63,7 +63,7 @@ export function openPool(options: {
    * statement of the service may run, and unlimited for administration.
    */
   answerTimeoutMs?: number;
-  /** Whether to log a warning, once for each, of the server's settings that can lose work. */
+  /** Whether to log one warning for each server setting that can lose work. */
   tellsRisks?: boolean;
   log: Logger;
 }): pg.Pool {

@@ -9,8 +9,8 @@ export type Use = "service" | "administration" | "migration";
 /** Maximum duration of a partner-facing statement. Lock waits have their own, shorter limit. Milliseconds. */
 export const STATEMENT_TIMEOUT_MS = 10_000;
 /**
- * Maximum wait of a migration for one lock. Statements that come after it on the same table wait as long, and those of
- * the service give up after 250 ms. Milliseconds.
+ * Maximum wait of a migration for one lock. Later statements on the same table wait for the same time, or give up
+ * earlier, after 250 ms in the service. Milliseconds.
  */
 export const MIGRATION_LOCK_TIMEOUT_MS = 100;
 
@@ -145,9 +145,9 @@ export interface ServerFacts {
   isStandby: boolean;
   /** The schema that the session uses. Null if no schema of search_path exists. */
   schema: string | null;
-  /** Whether that schema has the service's tables. */
+  /** Whether `schema` has the service's tables. */
   hasTables: boolean;
-  /** Whether another program keeps its migrations there, in a table with the name of the service's table. */
+  /** Whether `schema` has another program's table with the name of the service's migration table. */
   hasForeignTable: boolean;
   /** The schemas of this database that have the service's tables. */
   schemas: readonly string[];

@@ -48,7 +48,7 @@ export interface Grant {
   column: string;
 }
 
-/** What a role may do beyond the grants, or what it lacks of them. */
+/** What a role may do beyond the grants, or what the grants allow and the role lacks. */
 export interface RightsOfRole {
   role: string;
   /** Whether `db roles` makes this role. */

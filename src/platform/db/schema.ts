@@ -71,7 +71,7 @@ export function rejectAsOutdated(error: unknown): never {
 }
 
 /**
- * Refuses a read-only server, a copy of the database, and a database that was adopted as another deployment since.
+ * Refuses a read-only server, a copy of the database, and the database of another deployment.
  * @param ownId the deployment of the process, once it is known.
  * @throws UnusableDatabase
  */

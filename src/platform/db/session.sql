@@ -1,6 +1,5 @@
 -- name: set_session(name, value, kept)
--- Sets settings that this server knows. A setting keeps its current value if $3 contains that value as `name=value`,
--- because it is as good.
+-- Sets settings that this server knows. Keeps a setting's current value if $3 contains it as `name=value`.
 SELECT FROM unnest($1::text[], $2::text[]) AS s (name, value) CROSS JOIN LATERAL set_config(s.name, s.value, false) AS c
  WHERE current_setting(s.name, true) IS NOT NULL AND s.name || '=' || current_setting(s.name, true) <> ALL ($3::text[]);
 

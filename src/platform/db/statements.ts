@@ -34,7 +34,7 @@ export function readStatements(file: URL): Record<string, ReadStatement> {
   );
 }
 
-/** The place of a column's value in the values of a row. */
+/** Where a row's values contain the value of a column. */
 interface Place {
   name: string;
   /**
@@ -119,7 +119,7 @@ function ordering(parameters: Parameters = {}): (given: readonly unknown[]) => u
 
 /** Runs a statement with its parameters. */
 type Run<P extends Parameters, Result> = (db: Queryable, ...values: Arguments<P>) => Promise<Result>;
-/** The parameters of a statement without any. */
+/** For a statement without parameters. */
 type None = Record<never, never>;
 
 /** A result with one column. */

@@ -104,7 +104,7 @@ interface Definition<
   hasPage?: true;
   /** Replaces the examples of the response schema. */
   responseExamples?: Examples<z.input<Result>>;
-  /** The schema of its error responses, if they have fields that other endpoints' error responses do not have. */
+  /** The schema of the endpoint's error responses, if they have fields that other error responses do not have. */
   errorDetails?: { schema: z.ZodObject; example: { error: string; [field: string]: string } };
   handler: (
     deps: Deps,
@@ -146,7 +146,7 @@ export interface Endpoint<Deps = never>
   parameters: Record<string, z.ZodType>;
   security: Access<unknown>["security"];
   hasCsv: boolean;
-  /** The errors of its access, its input and its handler. Any address can also return `ANY_ADDRESS_ERRORS`. */
+  /** The errors of the endpoint's access, input and handler. Any address can also return `ANY_ADDRESS_ERRORS`. */
   errors: ReadonlyMap<string, ErrorKind>;
   route: (deps: Deps) => Route;
 }
@@ -267,8 +267,8 @@ export interface Route {
    */
   crossOrigin?: RequestHandler[];
   /**
-   * Set if its handlers limit their callers themselves, by key, user, password or address. Otherwise {@link mount}
-   * limits each address.
+   * Set if the route's handlers limit their callers, by key, user, password or address. Otherwise {@link mount} limits
+   * each address.
    */
   limitsCallers?: true;
 }

@@ -66,9 +66,9 @@ const PIECE = 64 * 1024;
 
 /**
  * Sends a file to the request's reader. The whole file is on disk before the response begins, so `Content-Length` gives
- * its size. So a reader can detect a truncated file behind any proxy, and in HTTP/1.0 too. The response is cut off
- * within a second when the reader's sign-in ends, and also if the reader is too slow. A HEAD request gets the headers
- * that are known without the file.
+ * its size. So a reader can detect a truncated file behind any proxy, and in HTTP/1.0 too. Cuts off the response if the
+ * reader is too slow, and within a second after the reader's sign-in has ended. A HEAD request gets the headers that
+ * are known without the file.
  * @throws AppError `overloaded`, `invalid_request` for too large a file, `unknown_key`; CallerLeft; an error from
  * `parts`.
  */
@@ -115,7 +115,7 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
       const sentence: Sentence = (t) => t("inDetail.fileTooSlow", { seconds: limits.makeMs / 1_000 });
       throw new AppError("overloaded", sentence, { retryAfterSeconds: RETRY_SLOW_SECONDS });
     } finally {
-      // Frees the place only after the last part was read.
+      // Frees the file's share of the limits only after the last part was read.
       void making
         .catch(() => undefined)
         .then(() => place.leave())
@@ -125,7 +125,7 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
   };
 }
 
-/** @returns a function that takes a place for a file of this reader. */
+/** @returns a function that reserves a reader's file its share of the limits. */
 function openPlaces({ eachMax, filesMax, bytesMax, totalMax }: typeof FILE_LIMITS): (id: string) => Place {
   const openOf = new Map<string, number>();
   let [files, total] = [0, 0];

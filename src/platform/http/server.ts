@@ -36,8 +36,8 @@ export const CONNECTION_LIMITS = {
   // Node handles all requests in a chunk of data at once, perhaps a thousand, and keeps responses that the client does
   // not read.
   /**
-   * Maximum number of concurrent requests on one connection. If it has more, it is closed. Few clients send a request
-   * before they have the previous response.
+   * Maximum number of concurrent requests on one connection. The server closes a connection that has more. Few clients
+   * send a request before they have the previous response.
    */
   pipelinedMax: 32,
   /**
@@ -147,7 +147,7 @@ export async function listen(
     app(request, response);
   };
   server.on("request", serve);
-  // Serves such requests as usual: an expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
+  // Serves these requests as usual: a server may ignore an expectation other than 100-continue (RFC 9110, 10.1.1).
   server.on("checkExpectation", serve);
   server.on("clientError", (error, socket) => refuseMalformedRequest(log, onRefusal, error, socket));
   await new Promise<void>((resolve, reject) => {
@@ -238,7 +238,7 @@ function refuseMalformedRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  // Sends nothing if another response has already begun, because this one would become a part of it.
+  // Sends nothing after another response has begun, because the client would take the second for a part of the first.
   const responding = (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent;
   if (error.code === "ECONNRESET" || !socket.writable || responding) return void socket.destroy();
   const refusal = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;

@@ -6,7 +6,7 @@ interface Tally {
   endsAt: number;
   /** Known misses, counted over all processes. */
   misses: number;
-  /** Resolves with the number of misses after the latest miss that is still being counted. Null if none is. */
+  /** Resolves with the number of misses when Redis has counted the latest miss. Null while no miss is being counted. */
   counting: Promise<number> | null;
 }
 

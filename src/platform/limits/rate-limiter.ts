@@ -9,8 +9,8 @@ const WINDOW_MS = 1_000;
  */
 const CHUNKS = 20;
 /**
- * Maximum number of callers whose windows this process keeps. The calls of each caller are counted in Redis or, without
- * Redis, in memory.
+ * Maximum number of callers of which this process keeps a {@link Window}. The calls of each caller are counted in Redis
+ * or, without Redis, in memory.
  */
 const CALLERS_MAX = 10_000;
 
@@ -44,15 +44,15 @@ interface Window {
    */
   tokens: number;
   /**
-   * Tokens that were left at the last read of the count. It never rises within a window, even if the count restarts
-   * from zero.
+   * Tokens that were left at the last read of the count. Never rises within a window, even if the count restarts from
+   * 0.
    */
   left: number;
   /** Tokens used but not yet counted in Redis. */
   debt: number;
   /**
-   * Whether `endsAt` is that of the count in Redis, which all processes share. Before the first fetch, it is an
-   * estimate of this process.
+   * Whether `endsAt` is the end of the count in Redis, which all processes share. Before the first fetch, `endsAt` is
+   * an estimate of this process.
    */
   isShared: boolean;
   /** The number of calls that wait for tokens. */
@@ -110,7 +110,7 @@ export class RateLimiter {
     const known = this.#windows.get(id);
     if (known !== undefined && known.endsAt > now) return known;
     if (this.#windows.size >= CALLERS_MAX) this.#windows.clear();
-    // A limit lower than the number of chunks has chunks of 0 tokens, so it is exact.
+    // A limit below CHUNKS has chunks of 0 tokens, so the limit is exact.
     const tokens = Math.floor(this.limit / CHUNKS);
     const endsAt = now + WINDOW_MS;
     const left = this.limit - tokens;

@@ -10,7 +10,7 @@ const USER_AGENT = "Partner-Voucher-API-Webhooks";
 const CONNECT_MAX_MS = 5_000;
 /** Maximum time of an attempt, even if the receiver keeps sending. Milliseconds. */
 export const ATTEMPT_MAX_MS = 15_000;
-/** How long running attempts may continue when the sender closes. Milliseconds. */
+/** How long running attempts may continue after the sender begins to close. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
 /** Maximum number of bytes to read of a response's body. The body is not used. */
 const BODY_MAX = 16 * 1_024;
@@ -20,9 +20,9 @@ const HEADERS_MAX = 16 * 1_024;
 const RECEIVED_MAX = 256 * 1_024;
 /** How long an idle connection is kept. Milliseconds. */
 const KEPT_MS = 2_000;
-/** Maximum number of addresses of one host name that a connection tries. */
+/** Maximum number of a host name's addresses that are tried for one connection. */
 const ADDRESSES_MAX = 4;
-/** How long a connection tries one address before the next. Milliseconds. */
+/** How long one address is tried before the next. Milliseconds. */
 const ADDRESS_MAX_MS = 1_000;
 
 /** The result of one request. */
@@ -53,9 +53,9 @@ interface SenderOptions {
   mayConnectTo?: (address: string) => boolean;
   connectMaxMs?: number;
   attemptMaxMs?: number;
-  /** Certificates of authorities to trust in place of the usual ones. */
+  /** Certificates of the authorities to trust in place of the usual ones. */
   ca?: string;
-  /** When it aborts, running attempts end. */
+  /** Ends running attempts when it aborts. */
   endRuns?: AbortSignal;
 }
 
@@ -253,7 +253,7 @@ function resultOf(status: number, headers: Headers): WebhookResult {
 
 /**
  * The wait that `Retry-After` asks for: a number of seconds, or a date, compared with the date of the response (RFC
- * 9110, section 10.2.3). Null without a valid one.
+ * 9110, section 10.2.3). Null without a valid value.
  */
 function parseRetryAfter({ "retry-after": after, date }: Headers): number | null {
   const text = String(after);

@@ -13,11 +13,13 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }
 
-// The addresses of a host name are checked when a request is sent, not here.
 /** The problems that a partner's URL may have. The API has a sentence for each. */
 type UrlProblem = "noUrl" | "notHttps" | "urlWithUser" | "urlWithFragment" | "urlPort" | "urlHost";
 
-/** The problem with a partner's URL. Null if there is none. `allowPrivate` also allows http, any port and any host. */
+/**
+ * The problem with a partner's URL, or null. Does not resolve names. `allowPrivate` also allows http, any port and any
+ * host.
+ */
 export function findUrlProblem(text: string, allowPrivate: boolean): UrlProblem | null {
   const url = URL.parse(text);
   if (url === null || !/^https?:\/\//.test(text) || /[\s\p{Cc}]/u.test(text)) return "noUrl";

@@ -13,15 +13,14 @@ import { listShards, shardOf } from "./shards.ts";
 export type WaitResult<Reply> =
   /** `queuedMs`: how long the job waited for a worker. `workedMs`: how long the worker took to run it. */
   | { kind: "reply"; reply: Reply; queuedMs: number; workedMs: number }
-  /** The job may have run, may be running or may run later. Only the database shows whether it did. */
+  /** The job may have run, may be running or may run later. Only the database shows whether the job has run. */
   | { kind: "unknown"; cause: unknown };
 
 /** Maximum number of callers that wait in one process. Further callers are refused at once. */
 const CALLERS_MAX = 2_000;
 /**
  * Maximum number of a process's jobs that are in the queue at once. Each owner may have at most half of them. A shard
- * runs its jobs in order, so the jobs of other owners may wait for that half: a quarter of a second for each API
- * process.
+ * runs its jobs in order, so other owners may wait for that half: a quarter of a second for each API process.
  */
 const JOBS_MAX = 500;
 /** How often the number of waiting jobs is measured, as long as callers arrive. Milliseconds. */
@@ -31,7 +30,7 @@ const DEPTH_KNOWN_MS = 1_000;
 /** Pause between attempts to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
 /**
- * How often a waiting caller checks in Redis whether its job has ended, because the reply may be lost. Milliseconds.
+ * How often the process checks in Redis whether an awaited job has ended, because the reply may be lost. Milliseconds.
  */
 const RECHECK_MS = 1_000;
 /** How often idle workers are woken while callers wait. Milliseconds. */
@@ -43,7 +42,7 @@ const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8"
 /** The resources of a process that an awaited queue uses. */
 export interface AwaitedResources extends QueueResources {
   inbox: ReplyInbox;
-  /** Aborts when the process closes. All waits then end. */
+  /** Ends all waits when it aborts, as the process closes. */
   endRuns: AbortSignal;
   /** Called for each reply from another deployment or database. */
   onForeignReply: () => void;
@@ -53,7 +52,7 @@ const CLOSING = new Error("the process is closing");
 
 interface Waiter<Reply> {
   shard: OpenShard;
-  /** The server that this process used when it added the job. A reply from another one is ignored. */
+  /** The server that this process used when it added the job. A reply from another server is ignored. */
   origin: string;
   /** The time on the monotonic clock when the wait began. Milliseconds. */
   since: number;
@@ -73,16 +72,15 @@ interface OpenShard {
 }
 
 /**
- * Adds jobs and waits for their replies, which workers send to the process's inbox. A waiter is registered before its
- * job is added, so no reply can arrive too early. Job ids must never repeat. The queue opens when Redis is ready for
- * the first time.
+ * Adds jobs and waits for their replies, which workers send to the process's inbox. Registers the wait before it adds
+ * the job, so no reply can arrive too early. Job ids must never repeat. The queue opens when Redis is ready for the
+ * first time.
  */
 export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data, Reply>;
   readonly #resources: AwaitedResources;
   /** Waiting callers by job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
-  /** Counts the waiting callers, with or without a job in the queue. */
   readonly #places = new Shares(CALLERS_MAX);
   readonly #jobs = new FairSlots(JOBS_MAX);
   readonly #timers: NodeJS.Timeout[];
@@ -110,7 +108,6 @@ export class AwaitedQueue<Data, Reply> {
     else redis.once("ready", this.#open);
   }
 
-  /** Whether the queue has opened. Redis may be unreachable now. */
   get hasOpened(): boolean {
     return this.#shards.length > 0 && this.#resources.inbox.hasOpened;
   }
@@ -147,9 +144,9 @@ export class AwaitedQueue<Data, Reply> {
    * Adds a job and waits for its reply, for at most `waitMs` or until the process closes. Never rejects. While the
    * owner has its maximum number of jobs in the queue, waits before it adds the job.
    *
-   * With `withdrawOnTimeout`, removes the job if no worker has started it when the wait ends, or if Redis does not
-   * acknowledge it. A removed job may still have run: if Redis lost its last second of data, it does not know that the
-   * job was started. With `removeOnFail`, a failed job is not kept.
+   * With `withdrawOnTimeout`, removes a job that no worker has started when the wait ends, or that Redis does not
+   * acknowledge. A removed job may still have run: Redis may have lost the fact that a worker started it. With
+   * `removeOnFail`, a failed job is not kept.
    */
   async addAndWait(
     jobId: string,
@@ -228,7 +225,7 @@ export class AwaitedQueue<Data, Reply> {
 
   #read({ outcome, queuedMs, workedMs }: JobEnd, origin: string): WaitResult<Reply> {
     if ("failure" in outcome) return unknown(outcome.failure);
-    // Compares with the current server too, because the process may use another one by now, for example a promoted
+    // Compares with the current server too, because the process may use another server by now, such as a promoted
     // standby.
     const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
     if (replyOrigin !== origin || replyOrigin !== this.#resources.deployment.serverId) {
@@ -241,8 +238,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Ends a wait after one more read of the input. After a freeze of the process, timers run before the replies that
-   * have arrived are read.
+   * Ends a wait after one more read of the input. After the process was frozen, timers run before it reads the replies
+   * that have arrived.
    */
   async #giveUp(jobId: string, waiter: Waiter<Reply>, cause: unknown): Promise<void> {
     await untilInputIsRead();
@@ -275,13 +272,13 @@ export class AwaitedQueue<Data, Reply> {
     return late;
   }
 
-  /** Reads the results of jobs. They must be in one shard, because a pipeline is sent to one node. */
+  /** Reads the results of jobs of one shard, because a pipeline is sent to one node. */
   async #recheck(queue: Queue, late: readonly string[]): Promise<void> {
     const reads = this.#resources.redis.pipeline();
     for (const jobId of late)
       reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
     const added = new Set(late.filter((jobId) => this.#waiters.get(jobId)?.isAdded));
-    // Ignores an error of Redis, because the next check follows soon.
+    // Ignores an error of Redis, because the next check follows within a second.
     const found = (await reads.exec().catch(() => null)) ?? [];
     for (const [index, jobId] of late.entries()) {
       const [error, values] = found[index] ?? [];
@@ -312,13 +309,12 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Restores the marker in Redis that wakes idle workers. A worker that was killed may have taken it without running a
-   * job. Does nothing if no caller waits.
+   * Restores the marker in Redis that wakes idle workers. A killed worker may have taken it without running a job. Does
+   * nothing if no caller waits.
    */
   #wakeWorkers(): void {
     for (const { queue } of this.#listLate(WAKE_MS).keys()) {
       const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
-      // Ignores an error of Redis, because the next attempt follows soon.
       this.#resources.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
     }
   }

@@ -26,7 +26,7 @@ export const jobEnd = z.object({
 export type JobEnd = z.output<typeof jobEnd>;
 
 /**
- * Why a worker refuses a job with data that it cannot read. Another release may have added the job. Release 0.1.0 uses
+ * The failure of a job whose data the worker cannot read. Another release may have added the job. Release 0.1.0 uses
  * the same words.
  */
 export const UNREADABLE_JOB = "the job's data is not what this queue carries";

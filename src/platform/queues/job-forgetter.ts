@@ -19,7 +19,7 @@ const CLOSE_MAX_MS = 2_000;
 /** Maximum number of jobs in one call, which blocks Redis for some milliseconds. */
 const CALL_MAX = 1_000;
 /**
- * Maximum number of a shard's jobs that wait for a call: some 15 MB. If there are more, their oldest keep their data in
+ * Maximum number of a shard's jobs that wait for a call: some 15 MB. If more jobs wait, the oldest keep their data in
  * Redis.
  */
 const WAITING_MAX = 50_000;
@@ -28,16 +28,15 @@ const WAITING_MAX = 50_000;
 const ENVELOPE = Object.keys(jobEnvelope.shape);
 
 /**
- * Removes data that may identify a person from jobs that have ended: within about a second, or as soon as Redis accepts
- * it. If such a job is delivered again, it fails, and its caller reads the result of the first delivery from the
- * database.
+ * Removes data that may identify a person from ended jobs, within about a second or as soon as Redis accepts it. If
+ * such a job is delivered again, the job fails, and its caller reads the first result from the database.
  */
 export class JobForgetter implements Closable {
   readonly #kept: ReadonlySet<string>;
   readonly #redis: RedisClient;
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout;
-  /** For each ended job, the data that it keeps. By the queue of its shard, then by the job's key. */
+  /** For each ended job, the data that the job keeps. By the queue of the job's shard, then by the job's key. */
   readonly #ended = new Map<string, Map<string, string>>();
   /** The current runs, by the queue of their shard. */
   readonly #runs = new Map<string, Promise<void>>();

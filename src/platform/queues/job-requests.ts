@@ -22,8 +22,8 @@ export class JobRequests<Data> {
   }
 
   /**
-   * Requests a job for each id, as far as the ids' shards have room. Rejects when Redis is unreachable. Some of the
-   * jobs may have been added even then.
+   * Requests a job for each id, as far as the ids' shards have room. Rejects when Redis is unreachable, perhaps after
+   * adding some of the jobs.
    * @returns the number of ids for which there was room.
    */
   async add(ids: readonly string[]): Promise<number> {

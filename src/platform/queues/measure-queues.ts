@@ -17,7 +17,7 @@ export interface QueueBacklog {
   active: number;
   /** Failed jobs, kept for operators for at most a day. */
   failed: number;
-  /** Measured by the clocks of two hosts: the one that added the job, and this one. 0 if no job waits. */
+  /** Measured by the clocks of the host that added the job and of this host. 0 if no job waits. */
   oldestWaitingMs: number;
   /** While true, workers take no jobs of the shard. */
   paused: boolean;
@@ -34,7 +34,7 @@ export interface ShardBacklog {
 const WAIT_MAX_MS = 1_500;
 /** Maximum wait for a shard's answer to a probe. It is shorter than the limit of the whole probe. Milliseconds. */
 const PROBE_MAX_MS = 1_000;
-/** Number of shards that are asked in one turn of the event loop. Their commands take about 3 ms. */
+/** Number of shards to ask in one turn of the event loop. Their commands take about 3 ms. */
 const PIECE = 16;
 
 /** Does work for each shard. `work` must not reject. */
@@ -69,7 +69,7 @@ export interface RefusingShard {
   refusal: string | null;
 }
 
-/** Returns the shards whose servers refuse writes as they are made for reservations and jobs. Never rejects. */
+/** Returns the shards whose servers refuse the writes of reservations and jobs. Never rejects. */
 export async function probeShards(redis: RedisClient, shards: readonly Shard[]): Promise<RefusingShard[]> {
   const probed = await onEach(shards, async (shard) => {
     const answer = pTimeout(probeWrites(redis, shard.prefix), { milliseconds: PROBE_MAX_MS });

@@ -9,10 +9,7 @@ export interface QueueSettings {
   dataMaxBytes: number;
   /** The field of a job that selects its shard. Without such a field, all jobs are in the first shard. */
   shardBy?: string;
-  /**
-   * The field of a job that names its owner. The owners in a process share the numbers of callers and jobs that may
-   * wait.
-   */
+  /** The field of a job that names its owner. One owner cannot use up the numbers of callers and jobs that may wait. */
   ownedBy?: string;
   /** The variable without which the queue has no workers. */
   needs?: string;
@@ -39,10 +36,7 @@ export interface QueueSettings {
   about?: { field: string; collection: string; label: string };
 }
 
-/**
- * Minimum of a shard's share of `waitingMax`. With many shards there are many workers, but a burst of calls must still
- * fit into one shard.
- */
+/** Minimum of a shard's part of `waitingMax`, so that a burst of calls fits into one of many shards. */
 const SHARD_WAITING_MIN = 500;
 
 /** Maximum number of jobs that wait for a worker in one shard of a queue. Further jobs are refused at once. */

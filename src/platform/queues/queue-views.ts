@@ -45,7 +45,7 @@ export class QueueViews {
     this.#log = log;
   }
 
-  /** The shared views. Rejects when Redis does not answer. The next call then tries again. */
+  /** The shared views. Rejects when Redis does not answer: the next call then tries again. */
   open(): Promise<QueueView[]> {
     this.#views ??= this.#connect().catch((error) => {
       this.#views = undefined;

@@ -8,11 +8,11 @@ import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./s
 export interface Division {
   /** The number of shards. */
   shards: number;
-  /** The number of API processes that add jobs to it. */
+  /** The number of API processes that add jobs to these shards. */
   apis: number;
-  /** The number of jobs that wait or run in it. Null if a server did not respond. */
+  /** The number of jobs that wait or run in these shards. Null if a server did not respond. */
   jobs: number | null;
-  /** Whether any worker serves any of its shards. */
+  /** Whether any worker serves any of these shards. */
   served: boolean;
   /** Queues and shards that no worker serves, such as `redeem 2/6`. Excludes queues that may have no worker. */
   unserved: string[];
@@ -35,7 +35,7 @@ interface Connected {
 
 /**
  * Finds every number of shards that a deployment's processes use or have used, from the names of their connections and
- * from BullMQ's keys. Counts API processes of another deployment on the same Redis too.
+ * from BullMQ's keys. The numbers include API processes of other deployments on the same Redis.
  * @throws Error when Redis does not respond.
  */
 export async function readDivisions(
@@ -48,7 +48,7 @@ export async function readDivisions(
   const used = await Promise.all(
     counts.map(async (count) => {
       if (connected.some((master) => master.counts.has(count))) return true;
-      // The key `meta` shows that a queue was opened with this number of shards, because BullMQ writes it then.
+      // BullMQ writes the key `meta` when a queue with this number of shards is opened.
       return (await redis.exists(`${findShard(deploymentId, 0, count).prefix}:redeem:meta`)) === 1;
     }),
   );

@@ -7,9 +7,9 @@ import { openQueue } from "./open-queue.ts";
 import { findShard } from "./shards.ts";
 
 /**
- * Adds one job every `everyMs`, however many processes run. Each process has its own timer. At a tick, it adds a job,
- * unless another process has added one since its last tick or a job still waits. So one process usually adds all jobs.
- * If it stops, another one takes over within two intervals.
+ * Adds one job every `everyMs`, however many processes run. At each tick of its own timer, a process adds a job, unless
+ * another process has added one since the last tick or a job still waits. So one process usually adds all jobs. If it
+ * stops, another takes over within two intervals.
  */
 export class Schedule {
   readonly #redis: RedisClient;
@@ -34,7 +34,7 @@ export class Schedule {
       this.#queue ??= openQueue(definition, findShard(deployment.id, 0, shards), this.#redis, log);
       this.#tick(this.#queue, deployment.serverId)
         .catch((error) => {
-          // Logs no error after the close, which ends a running tick.
+          // Logs no error after the close, which breaks off a running tick.
           if (!this.#isClosed) log.warn({ err: error, queue: definition.name }, "a scheduled job could not be added");
         })
         .finally(() => {

@@ -37,8 +37,8 @@ export function listShardsOf(
 }
 
 /**
- * Lists the shards of a queue that a worker process serves, for each number in `queueShards`: those with an index in
- * `workerShards`, or all if it is null.
+ * Lists the shards of a queue that a worker process serves, for each number in `queueShards`: the shards with an index
+ * in `workerShards`, or all if null.
  */
 export function listServedShards(
   definition: { shardBy?: string },
@@ -62,7 +62,7 @@ export function shardOf(key: string, count: number): number {
   return count === 1 ? 0 : crc32(key) % count;
 }
 
-/** Tags that have been found, by their prefixes. */
+/** Tags by their prefixes, to find each only once. */
 const tags = new Map<string, string>();
 /** Maximum number of remembered tags. Enough for a deployment that changes its number of shards a few times. */
 const TAGS_MAX = 2_048;
@@ -74,7 +74,7 @@ const TAGS_MAX = 2_048;
 function findTag(prefix: string, index: number, count: number): string {
   const known = tags.get(prefix);
   if (known !== undefined) return known;
-  // Computes the checksum of the text before the number only once, because all tags begin with it.
+  // Computes the checksum of the text before the number only once: all tags begin with this text.
   const crc = crc16(`${prefix}:`);
   let number = 0;
   const position = () => ((crc16(String(number), crc) % SLOTS) * count) / SLOTS - index;

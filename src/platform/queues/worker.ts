@@ -14,7 +14,7 @@ import { listServedShards, type Shard } from "./shards.ts";
 
 /** A running worker. `close` stops fetching jobs and waits for running jobs. */
 export interface RunningWorker extends Closable {
-  /** Whether the worker's jobs succeed. Absent if it cannot be known. */
+  /** Whether the worker's jobs succeed. Absent if unknown. */
   isReady?(): boolean;
 }
 
@@ -22,11 +22,10 @@ export interface WorkerOptions {
   redisUrl: string;
   /** The numbers of shards that the queues may have. During a change of the number there are two. */
   queueShards: readonly number[];
-  /** The indexes of the shards to serve. Null means all. */
   workerShards: readonly number[] | null;
   /** Its `ready()` must have resolved. */
   deployment: DeploymentIdentity;
-  /** Opens a connection to Postgres, to find out whether the server has restarted, which changes the origin of jobs. */
+  /** Opens a connection to Postgres, to detect a restart of the server, which changes the origin of jobs. */
   reconnect: () => Promise<unknown>;
   /** Maximum number of running jobs. */
   concurrency: number;
@@ -40,14 +39,14 @@ export interface WorkerOptions {
 }
 
 /**
- * Maximum wait for the Redis node of a channel. Without it, the loss of one node would stop jobs of all nodes.
+ * Maximum wait for the Redis node of a channel. Otherwise the loss of one node would stop jobs of all nodes.
  * Milliseconds.
  */
 const SEND_MAX_MS = 250;
 
 /**
- * How often a job runs again after its worker was lost or frozen. If many processes end, a job can lose two workers.
- * Running it again is harmless, because of its deadline or the rows that it changes. The limit ends a job that crashes
+ * How often a job runs again after its worker was lost or frozen. If many processes end, a job can lose two workers. A
+ * second run is harmless, because of the job's deadline or its rows in Postgres. The limit ends a job that crashes
  * every worker.
  */
 const STALLED_MAX = 3;
@@ -61,8 +60,8 @@ const FETCHERS_MAX = 8;
 /**
  * Starts working on a queue, with at most `concurrency` running jobs. `process` gets each job's id, its validated data
  * and its trace context, and returns the job's reply. If it throws, the job fails. The worker sends the reply before
- * BullMQ records it, so that the caller need not wait for that. A job may be delivered twice, even while it still runs
- * in another worker.
+ * BullMQ records the result, so that the caller waits less. A job may be delivered twice, even while it still runs in
+ * another worker.
  */
 export function startWorker<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
@@ -181,8 +180,8 @@ function startFetcher<Reply>(
 }
 
 /**
- * How many jobs of one shard may be fetched at once. With several shards, this is the shard's share of `concurrency`
- * and a quarter of `concurrency` in addition, because some fetched jobs have to wait.
+ * How many jobs of one shard may be fetched at once. Some fetched jobs must wait, so with several shards, a shard gets
+ * a quarter of `concurrency` in addition to its part.
  */
 function jobsOfShard(concurrency: number, shards: number): number {
   if (shards <= 1) return concurrency;
@@ -207,7 +206,10 @@ interface Message {
 class ReplyOutbox {
   readonly #redis: RedisClient;
   readonly #log: Logger;
-  /** Messages that are not published yet, by channel. Results of the same turn of the event loop are added to them. */
+  /**
+   * Messages that are not published yet, by channel, to which more results of the same turn of the event loop are
+   * added.
+   */
   readonly #unsent = new Map<string, Message>();
 
   /** @param redis a connection that waits for Redis. The caller closes it. */
@@ -217,9 +219,9 @@ class ReplyOutbox {
   }
 
   /**
-   * Resolves when the message is published or its failure is logged, at the latest after {@link SEND_MAX_MS}. Await it
-   * before the next command on the connection, because Redis delivers a message only after it has run all commands that
-   * have arrived.
+   * Resolves when the message is published or its failure is logged, at the latest after {@link SEND_MAX_MS}. Await
+   * this before the next command on the connection, because Redis delivers a message only after running all commands
+   * that have arrived.
    */
   send(channel: string, end: JobEnd): Promise<void> {
     const message = this.#unsent.get(channel);
@@ -234,8 +236,7 @@ class ReplyOutbox {
   }
 
   async #publish(channel: string, ends: JobEnd[]): Promise<void> {
-    // Waits until all pending promise callbacks have run, such as those of the batch, but not until the event loop
-    // reads further input.
+    // Waits until all pending promise callbacks have run, such as those of the batch, but not for further input.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     this.#unsent.delete(channel);
     try {

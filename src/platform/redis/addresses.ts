@@ -1,6 +1,6 @@
 import { BARE_SEPARATOR, hasBareSeparator } from "../address-forms.ts";
 
-/** REDIS_URL cannot be used. The message completes a sentence that begins with the variable's name. */
+/** REDIS_URL cannot be used. The message continues a sentence that begins with the variable's name. */
 export class BadRedisUrl extends Error {}
 
 /**
@@ -18,18 +18,18 @@ export function parseRedisUrl(text: string): URL[] {
   return urls;
 }
 
-/** Adds this password to addresses without a user. It is encoded, so it may contain any character. */
+/** Adds the password to addresses without a user. It is encoded, so it may contain any character. */
 export function withPassword(redisUrl: string, password: string | null): string {
   if (password === null) return redisUrl;
   return redisUrl.replace(/(rediss?:\/\/)(?![^/?#]*@)/gi, (start) => `${start}:${encodeURIComponent(password)}@`);
 }
 
-/** Added to a single address whose server has said that it is a node of a Redis Cluster. */
+/** Marks a single address whose server has said that it is a node of a Redis Cluster. */
 const CLUSTER_MARK = "#cluster";
 
 /**
- * Whether the servers are nodes of a Redis Cluster: there are several addresses, or {@link markAsCluster} has marked
- * the only one.
+ * Whether the servers are nodes of a Redis Cluster: REDIS_URL has several addresses, or {@link markAsCluster} has
+ * marked the only one.
  */
 export function namesCluster(redisUrl: string): boolean {
   const [first, ...others] = parseRedisUrl(redisUrl);

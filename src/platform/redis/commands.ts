@@ -2,8 +2,8 @@ import { type Redis, ReplyError } from "ioredis";
 
 /**
  * Every command that the service and BullMQ's scripts run, each with enough arguments: `k` is a key, `c` a channel. The
- * check at the start covers only these. CLIENT LIST is left out on purpose: managed servers may refuse it, and only
- * `voucherctl` runs it, to show who uses the queues.
+ * check at the start covers only these. CLIENT LIST is missing on purpose: managed servers may refuse it, and only
+ * `voucherctl` runs it.
  */
 const COMMANDS = `
 bzpopmin k 1|del k|eval return 0|evalsha x 0|exists k|get k|hdel k f|hexists k f|hget k f|hgetall k|hincrby k f 1
@@ -26,8 +26,8 @@ const KEYS = ["{pva:probe}:probe", "pva:probe:memory", "lease:{probe}:probe", "l
 
 /**
  * The rules that a user lacks, in the form of `ACL SETUSER`: `+xadd`, `~*` or `&*`. Queues each command in a
- * transaction and discards it, so none of them runs. Afterwards the connection is subscribed to a channel, so the
- * caller can only close it.
+ * transaction and discards the transaction, so no command runs. Afterwards the connection is subscribed to a channel,
+ * so the caller can only close it.
  */
 export async function findMissingRights(redis: Redis, isCluster: boolean): Promise<string[]> {
   const missing = new Set<string>();
@@ -45,13 +45,13 @@ export async function findMissingRights(redis: Redis, isCluster: boolean): Promi
   const writes = KEYS.map((key) => ["hset", key, "f", "v"]);
   await Promise.all([...commands.map((command) => command.map(nameArgument)), ...writes].map(attempt));
   await redis.call("discard");
-  // Runs this command outside a transaction, because the client would not understand the reply.
+  // Runs this command outside a transaction, where the client would not understand the reply.
   await attempt(["ssubscribe", CHANNEL]);
   return [...missing].toSorted();
 }
 
 /**
- * The rule that is missing according to a refusal. Null when the server refuses for another reason, such as a full
+ * The rule that the user lacks, according to a refusal. Null when the server refuses for another reason, such as full
  * memory.
  */
 function ruleAgainst(error: unknown, name: string): string | null {

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions, ReplyError } from "ioredis";
 import { explainRefusal } from "../refused-connections.ts";
 
-/** A server of REDIS_URL answers but cannot be used as it is. The message is a sentence for an operator. */
+/** A server of REDIS_URL answers but cannot be used as it is. The message is for an operator. */
 export class UnusableRedis extends Error {
   /** Whether the server may become usable without a change of settings. */
   readonly mayPass: boolean;
@@ -32,8 +32,8 @@ export async function connectOnce<T>(
     connectTimeout: maxMs,
     commandTimeout: maxMs,
     retryStrategy: () => null,
-    // Sends only one command at first. A server of another kind answers it and closes the connection, and its answer
-    // must be read before a further write fails.
+    // Sends only one command at first. A server of another kind answers it and closes the connection. The answer must
+    // be read before a further write fails.
     disableClientInfo: true,
     maxRetriesPerRequest: 0,
     ...options,

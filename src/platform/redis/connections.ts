@@ -13,15 +13,15 @@ const retryStrategy = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 
 
 const isReadOnly = (error: Error) => error.message.includes("READONLY");
 
-/** Reconnects too when the server has become a read-only replica, and then sends the refused command again. */
+/** Reconnects when the server has become a read-only replica, and then sends the refused command again. */
 const reconnecting = {
   connectTimeout: 2_000,
   reconnectOnError: (error: Error): 2 | false => (isReadOnly(error) ? 2 : false),
 } satisfies RedisOptions;
 
 /**
- * If commands wait and nothing arrives for this long, the connection is closed. This is longer than BullMQ's longest
- * blocking command, of 10 s. Milliseconds.
+ * If commands wait and nothing arrives for this long, the connection is closed. BullMQ's longest blocking command takes
+ * 10 s. Milliseconds.
  */
 const SILENT_MS = 12_000;
 /** Maximum wait for the response to a command of a fail-fast connection. Milliseconds. */
@@ -40,15 +40,15 @@ const REDIRECTIONS_FAIL_FAST = 8;
 const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;
 
 /**
- * Time between routine reads of a cluster's slot map. It is also read at once when a node is lost or a slot moves.
+ * Time between routine reads of a cluster's slot map. The loss of a node or a moved slot causes a read at once.
  * Milliseconds.
  */
 const SLOTS_EVERY_MS = 30_000;
 
 /**
  * A connection for commands whose callers wait. A command fails at once while Redis is down, and after `commandMaxMs`
- * if Redis does not respond. After twice that time, the connection is closed. It never keeps a command to send it
- * later. If a server is read-only, the command fails with the server's own message.
+ * without a response. After twice that time, the connection is closed. Commands are never kept to be sent later. If a
+ * server is read-only, the command fails with the server's own message.
  */
 export function openFailFast(redisUrl: string, name: string, log: Logger, commandMaxMs = FAIL_FAST_MS): RedisClient {
   return open(
@@ -114,8 +114,8 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
       retryDelayOnTryAgain: 200,
       clusterRetryStrategy: retryStrategy,
       slotsRefreshInterval: SLOTS_EVERY_MS,
-      // Resolves names at each connection. ioredis would resolve all names first, and fail while the name of one node
-      // has no address. A TLS certificate is also for the name.
+      // Resolves names at each connection. ioredis would resolve all names first, and fail while one name has no
+      // address. A TLS certificate also needs the name.
       dnsLookup: (address, callback) => callback(null, address),
       redisOptions: {
         ...redisOptions,

@@ -5,8 +5,8 @@ import type { RedisClient } from "./connections.ts";
 const PROBE = readFileSync(new URL("./probe-writes.lua", import.meta.url), "utf8");
 
 /**
- * Writes and removes keys of the same kinds as a reservation and a job, under a prefix. Returns null, or the server's
- * message if it refuses.
+ * Writes and removes keys of the same kinds as a reservation and a job, under a prefix. Returns null, or the message of
+ * a server that refuses.
  * @throws Error when the server does not answer.
  */
 export async function probeWrites(redis: Pick<RedisClient, "eval">, prefix: string): Promise<string | null> {

@@ -131,7 +131,7 @@ const SERVER: readonly Check<ServerView>[] = [
     wanted: "accepted",
     why: "A reservation and a job are written.",
     query: ({ refusal }) => refusal ?? "accepted",
-    // Not judged here if a right is missing or the server is a replica, because these have reports of their own.
+    // Met if a right is missing or the server is a replica, because other requirements report these.
     isMet: (value, view) =>
       value === "accepted" || view.missingRights.length > 0 || (view.cluster === null && roleOf(view) === "replica"),
     sentence: (refusal, { address }) => `Redis at ${address} ${refuses(refusal)}`,
@@ -177,13 +177,13 @@ function roleOf({ read }: ServerView): string {
   return read("role") === "slave" ? "replica" : "primary";
 }
 
-/** An address whose server belongs to no cluster, although others may. */
+/** An address whose server belongs to no cluster. */
 const strayOf = (named: readonly Viewed[]) => named.find(({ view }) => view !== null && view.cluster === null);
 
 const clustersOf = (named: readonly Viewed[]) =>
   named.flatMap(({ address, view }) => (view?.cluster ? [{ address, ...view.cluster }] : []));
 
-/** A node that knows none of the nodes that the first one knows. */
+/** A node that knows none of the nodes that the first node knows. */
 function strangerOf(named: readonly Viewed[]) {
   const [known, ...others] = clustersOf(named);
   return others.find(({ ids }) => !ids.some((id) => known?.ids.includes(id)));

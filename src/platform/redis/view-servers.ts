@@ -57,7 +57,7 @@ function withAddress(url: URL, address: string): URL {
 async function viewServer(url: URL, maxMs: number): Promise<Viewed> {
   const address = addressOf(url);
   try {
-    // Limits the time for the whole view, because a connection waits while Redis loads its files.
+    // Limits the whole time, because the connection waits while Redis loads its files.
     const view = await pTimeout(
       connectOnce(url, maxMs, (redis) => readView(url, redis)),
       { milliseconds: maxMs, message: `no answer within ${maxMs / 1_000} seconds` },
@@ -78,10 +78,10 @@ async function readView(url: URL, redis: Redis): Promise<ServerView> {
   const isNode = read("cluster_enabled") === "1";
   const cluster = isNode ? readCluster(url, await redis.cluster("NODES").then(String, () => "")) : null;
   const own = cluster?.masters.find(({ isSelf }) => isSelf);
-  // Probes writes only with a slot of the server: in a cluster, only a master that has slots accepts writes.
+  // Probes writes only with the server's own slots: in a cluster, only a master that has slots accepts writes.
   const slots = cluster === null ? ([0, SLOTS - 1] as const) : own?.slots[0];
   const refusal = slots === undefined ? null : await probeWrites(redis, `{${tagIn(slots)}}`);
-  // Comes last, because it subscribes the connection.
+  // Comes last, because it leaves the connection subscribed.
   const missingRights = await findMissingRights(redis, isNode);
   return { address: addressOf(url), user, read, missingRights, cluster, refusal };
 }
@@ -93,8 +93,7 @@ export function lacksRights(address: string, user: string, rules: readonly strin
 
 /**
  * Reads CLUSTER NODES. The fields of a line are: id, address, flags, master, two times, epoch, link state and, from
- * index 8 on, a master's slots. The address is `host:port@bus,name`. If the host is missing, it is that of the
- * responding server.
+ * index 8 on, a master's slots. The address is `host:port@bus,name`. A missing host is that of the responding server.
  */
 function readCluster(url: URL, nodes: string) {
   const lines = nodes
@@ -112,8 +111,8 @@ function readCluster(url: URL, nodes: string) {
 }
 
 /**
- * Reads slots such as `0-5460` and `77`. Ignores entries in brackets, which are slots in migration: the line of the
- * owner also lists such a slot without brackets.
+ * Reads slots such as `0-5460` and `77`. Ignores entries in brackets, which are slots in migration: their owner's line
+ * also lists them without brackets.
  */
 function readSlots(ranges: readonly string[]): [from: number, to: number][] {
   return ranges

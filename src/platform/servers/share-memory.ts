@@ -4,8 +4,8 @@ import { type RedisClient, untilReady } from "../redis/connections.ts";
 import { replaceText } from "../redis/replace-text.ts";
 
 /**
- * Maximum wait while a connection opens. It is long, because the machine may be busy when the process starts. It ends
- * at once if Redis refuses the connection. Milliseconds.
+ * Maximum wait while a connection opens. Long, because the machine may be busy when the process starts. Ends at once if
+ * Redis refuses the connection. Milliseconds.
  */
 const READY_MAX_MS = 4_000;
 

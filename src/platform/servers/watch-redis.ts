@@ -14,8 +14,8 @@ interface Watched {
 }
 
 /**
- * Compares the servers of REDIS_URL with the code's requirements, on separate connections: at the start, and after each
- * reconnection or refused probe, until every server answers and meets them.
+ * Compares the servers of REDIS_URL with the code's requirements on separate connections: at the start, and after each
+ * reconnection or refused probe, until every server answers and meets all requirements.
  */
 export class RedisWatch {
   readonly #ctx: Watched;
@@ -27,8 +27,8 @@ export class RedisWatch {
   #reported = new Set<string>();
   #wake = new AbortController();
   /**
-   * Why no job can run, as a sentence that names the remedy, or null. It does not mention other refusals of
-   * writes, because a probe detects them sooner.
+   * Why no job can run, as a sentence that names the remedy, or null. Does not mention refused writes for other
+   * reasons, which a probe detects sooner.
    */
   problem: string | null = null;
 
@@ -38,8 +38,8 @@ export class RedisWatch {
   }
 
   /**
-   * Resolves with a sentence if the process must start again: its servers did not answer when it started, and later
-   * proved to be unusable or of another kind than it had assumed.
+   * Resolves with a sentence if the process must start again: its servers did not answer at the start, and later proved
+   * to be unusable or of another kind than assumed.
    */
   get mustEnd(): Promise<string> {
     return this.#mustEnd.promise;
@@ -83,7 +83,7 @@ export class RedisWatch {
     this.#isKnown ||= check.answered;
     const hindrance = problems.find(({ code, effect }) => effect !== "risk" && code !== "redis_refuses");
     this.problem = hindrance?.message ?? null;
-    // Does not tell of risks in development without a cluster: they are weak settings, which a development server may
+    // Does not report risks in development without a cluster: these are weak settings, which a development server may
     // have.
     const isTold = ({ effect }: UnmetCheck) => effect !== "risk" || config.production || check.isCluster === true;
     const told = problems.filter(isTold);
