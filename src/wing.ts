@@ -31,10 +31,7 @@ export interface Wing<Core = never, Service = never, Own extends object = object
   workers?: Readonly<Record<string, () => Promise<{ prepare: PrepareWorker<Service> }>>>;
   /** Opens the tasks that the wing adds to a pass of the sweeper. */
   sweeper?: () => Promise<(service: Service & { queueLinks: QueueResources }) => Tasks<unknown>>;
-  /**
-   * The wing's acts. Their verbs, forms and endpoints are derived from them, unless the wing declares its own form or
-   * verb.
-   */
+  /** The wing's acts. Their verbs, forms and endpoints follow from them, if the wing does not declare its own. */
   acts?: () => Promise<readonly AnyAct[]>;
   commands?: () => Promise<CommandPart>;
   start?: () => Promise<StartPart>;
@@ -74,10 +71,7 @@ export interface StartPart {
   begin: (admin: AdminContext, env: Record<string, string>) => Promise<void>;
 }
 
-/**
- * What a wing adds to `npm run demo` on the embedded database. With other databases, the service rejects the demo's
- * user tokens.
- */
+/** What a wing adds to `npm run demo`. Only a service on the embedded database accepts the demo's user tokens. */
 export interface DemoPart {
   /** The option of `npm run demo` that adds this part. */
   option: string;

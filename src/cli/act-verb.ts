@@ -13,9 +13,7 @@ import { NO_PROGRESS } from "./progress.ts";
 
 type Given = Record<string, unknown>;
 
-/**
- * What a command adds to an act: options, files and texts, and the dependencies that the act needs from its process.
- */
+/** What a command adds to an act: options, files, texts, and what the act needs from its process. */
 export interface CommandFace<Result extends object = object, Deps extends object = object> {
   options?: Record<string, OptionOf<unknown>>;
   /** Describes options that are valid alone but break a rule together. Returns null if there is no such problem. */
@@ -109,9 +107,7 @@ async function performAct<F extends Fields, Result extends object, Deps extends 
   }
 }
 
-/**
- * Converts problems to an error: a usage error, unless all problems are past times and no option permits past times.
- */
+/** Converts problems to an error: a refusal if all are past times that no option permits, else a usage error. */
 export function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
   const nameOf = optionNames(fields);
   const named = new InvalidValues(problems, nameOf);

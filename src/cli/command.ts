@@ -30,10 +30,7 @@ export interface Host {
   queues: readonly QueueSettings[];
   /** The files with the database rights that the wings need. */
   grants: readonly URL[];
-  /**
-   * The environment. From the running `npm start`, adds the address and the variables of the transparency log, if they
-   * are missing.
-   */
+  /** The environment, with the address and the transparency log's variables of the running `npm start` as defaults. */
   readEnvironment(): NodeJS.ProcessEnv;
   /** The configured servers, or the embedded ones. @throws ServersUnavailable */
   useServers(): Promise<UsedServers>;
@@ -45,9 +42,7 @@ interface UsedServers extends Pick<CommandContext, "databaseUrl" | "redisUrl" | 
 
 interface VerbOf<Context, Options> {
   description: string;
-  /**
-   * The name and description of an argument. To omit the description, write the argument into the verb's name instead.
-   */
+  /** The name and description of an argument. Or write the argument into the verb's name, without a description. */
   argument?: [name: string, description: string, read?: (text: string) => unknown];
   /** The options by their names in camel case, in the order of `--help`. */
   options?: Options;
@@ -55,10 +50,7 @@ interface VerbOf<Context, Options> {
   help?: string;
   /** Arguments after the noun and the verb, one text per example. By default, one example without arguments. */
   examples?: readonly string[];
-  /**
-   * Finds problems of several options together. Single options may be invalid too: the command reports all problems at
-   * once.
-   */
+  /** Finds problems between options, even if some are invalid. The command reports all problems at once. */
   findFurtherProblems?(options: Record<string, unknown>, problems: OptionProblems): string[];
   run(ctx: Context, options: OptionValues<Options>, ...args: string[]): Promise<void>;
 }
@@ -67,10 +59,7 @@ interface VerbOf<Context, Options> {
 export interface Interaction {
   host: Host;
   audited: AuditedCommand;
-  /**
-   * Aborted by Ctrl-C and SIGTERM. A long command then stops and cleans up within five seconds. Further signals have no
-   * effect.
-   */
+  /** Aborted by Ctrl-C and SIGTERM. A long command then cleans up within five seconds. Ignores further signals. */
   signal: AbortSignal;
   /** Prints the result: the object with --json, and otherwise the text. */
   print(result: object, text: () => string): void;
@@ -82,10 +71,7 @@ export interface Interaction {
   warn(sentence: string): void;
   /** Asks a yes-or-no question on a terminal. Returns null without a terminal or with --json. */
   confirm(question: string): Promise<boolean | null>;
-  /**
-   * Opens a progress line if standard error is a terminal and --json is not given. The line is removed when the command
-   * ends.
-   */
+  /** Opens a progress line on a terminal without --json. The line is removed when the command ends. */
   progress(verb: string, noun: string, total: number): Progress;
 }
 
@@ -181,10 +167,7 @@ function interact(audited: AuditedCommand, json: boolean): Omit<Interaction, "ho
   };
 }
 
-/**
- * Asks for y or n. Any other input, or the end of the input, means no. Null when standard input or standard error is
- * not a terminal.
- */
+/** Asks for y or n. Any other input means no. Null when standard input or standard error is not a terminal. */
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
   // `terminal: false`, because otherwise readline would read Ctrl-C as a key, and no signal would be sent.

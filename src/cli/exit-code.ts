@@ -8,10 +8,7 @@ export const EXIT = {
    */
   refused: 1,
   usage: 2,
-  /**
-   * EX_UNAVAILABLE: a server does not answer, no standby confirms, a migration cannot get a lock, or the embedded
-   * servers do not start.
-   */
+  /** EX_UNAVAILABLE: a server does not answer or start, no standby confirms, or a migration cannot get a lock. */
   unavailable: 69,
   /** EX_SOFTWARE: a bug. */
   fault: 70,
@@ -37,16 +34,10 @@ export const EXIT_HELP = `Exit status:
 /** The command line or the environment breaks a rule that the parser of a single option does not check. */
 export class UsageError extends Error {}
 
-/**
- * The servers that a command needs do not answer, or the embedded servers could not start. The message gives the
- * reason.
- */
+/** A server that the command needs does not answer or start. The message gives the reason. */
 export class ServersUnavailable extends Error {}
 
-/**
- * The database stopped answering after the command had begun to write, so it is unknown what was committed. The cause
- * has the reason.
- */
+/** The database stopped answering while the command wrote, so the outcome is unknown. The cause has the reason. */
 export class CommitUnknown extends Error {}
 
 /**

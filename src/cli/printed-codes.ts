@@ -6,9 +6,7 @@ import { CodesSummary, findTrace } from "../acts/printed-code-formats.ts";
 import { assertCount, notIssued, type ReadLines, readPrintedCodes } from "../acts/printed-codes.ts";
 import { formatCount, pluralize } from "./format.ts";
 
-/**
- * Maximum number of different lengths that the summary lists. If there are more, it names the shortest and the longest.
- */
+/** Maximum number of lengths that the summary lists. With more, it names only the shortest and the longest. */
 const LENGTHS_MAX = 4;
 
 /**
@@ -51,10 +49,7 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   if (decoder !== undefined) yield decoder.decode();
 }
 
-/**
- * Finds the encoding by the byte order mark. If there is none, UTF-16 is recognized by the zero byte of the first
- * character.
- */
+/** Finds the encoding by the byte order mark. Without one, finds UTF-16 by the zero byte in the first character. */
 function encodingOf([first, second, third]: Uint8Array): string {
   if (first === 0x50 && second === 0x4b && third === 3) {
     throw notIssued("The file is a workbook or an archive. Save the column of codes as text, one code a line.");
@@ -64,10 +59,7 @@ function encodingOf([first, second, third]: Uint8Array): string {
   return "utf-8";
 }
 
-/**
- * Reads all codes, and describes them: their number, their lengths, the first and the last.
- * @throws AppError `invalid_request`.
- */
+/** Describes all codes: their number, their lengths, the first and the last. @throws AppError `invalid_request`. */
 export async function describePrintedCodes(readLines: ReadLines, count: number): Promise<string> {
   const summary = new CodesSummary();
   for await (const { code, codeKey } of readPrintedCodes(readLines)) summary.add(code, codeKey);

@@ -20,9 +20,7 @@ import { sandbox } from "./sandbox.ts";
 import { statement } from "./statement.ts";
 import { voucher } from "./voucher.ts";
 
-/**
- * The nouns of the core, by their headings in `voucherctl --help`. Wings and the embedded servers add further nouns.
- */
+/** The nouns of the core, by their headings in `voucherctl --help`. Wings and the embedded servers add others. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher],
   "Access:": [key, member, operator],
@@ -84,10 +82,7 @@ export function buildProgram(parts: readonly CommandPart[], ofWings: readonly An
   return program;
 }
 
-/**
- * The verbs of a noun: one for each of its acts, unless the noun declares its own verb for the act, and the noun's
- * further verbs.
- */
+/** The verbs of a noun: one for each of its acts, and its own verbs, which may replace an act's. */
 function verbsOf(noun: string, own: Noun["verbs"], acts: readonly AnyAct[]): Noun["verbs"] {
   const ofActs = acts.flatMap((act) => {
     const found = Object.entries(own).find(([verb]) => `${noun} ${verb.split(" ")[0]}` === act.name);

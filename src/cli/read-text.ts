@@ -1,10 +1,7 @@
 import { readFileSync } from "node:fs";
 import { UsageError } from "./exit-code.ts";
 
-/**
- * Reads a file that the command line names.
- * @throws UsageError when the file cannot be read or has more than `bytesMax` bytes.
- */
+/** Reads a file that the command line names. @throws UsageError if it is unreadable or larger than `bytesMax` bytes. */
 export function readText(file: string, bytesMax: number): string {
   let bytes: Buffer;
   try {

@@ -5,16 +5,10 @@ import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "
 import { checkRedis } from "../platform/redis/requirements.ts";
 import { ServersUnavailable, UsageError } from "./exit-code.ts";
 
-/**
- * Maximum wait for a connection, and for each response. An operator can wait, and the machine may be busy.
- * Milliseconds.
- */
+/** Maximum wait for a connection and for each response. Long, because the machine may be busy. Milliseconds. */
 const RESPONSE_MAX_MS = 10_000;
 
-/**
- * Runs `work` on a connection to Redis.
- * @throws UsageError without REDIS_URL, ServersUnavailable when Redis does not answer.
- */
+/** Runs `work` on a connection to Redis. @throws UsageError without REDIS_URL, ServersUnavailable without an answer. */
 export async function withRedis<T>(
   { redisUrl, log }: { redisUrl: string | null; log: Logger },
   work: (redis: RedisClient) => Promise<T>,

@@ -62,10 +62,7 @@ const BESIDE = ["servers.json", "user-key.json", "user-keys.jwks.json", "log"];
  */
 const EXCLUDED = ["postmaster.pid", "postmaster.opts", "server.log", "pg_wal/*", "pg_replslot/*", "pg_stat_tmp/*"];
 
-/**
- * Thrown when another process of this folder must end first, or when the arguments are wrong. The message is for the
- * user.
- */
+/** Thrown when another process of this folder must end first, or for wrong arguments. The message is for the user. */
 class Refused extends Error {
   readonly exitCode: number;
 
@@ -120,10 +117,7 @@ async function backUp(file: string): Promise<void> {
   console.log(`The backup is in ${file}. It has the database and its secrets; only you can read it.`);
 }
 
-/**
- * Copies the files of the running server while Postgres is in its backup mode, and then the WAL that makes the copy
- * consistent.
- */
+/** Copies the files of the running Postgres in its backup mode, and then the WAL that makes the copy consistent. */
 async function writeBackup(databaseUrl: string, file: string): Promise<void> {
   const unfinished = `${file}.unfinished`;
   const staging = mkdtempSync(join(LOCAL_DIRECTORY, "backup-"));
@@ -177,9 +171,7 @@ function assertUnused(root: string): void {
   if (findUsers(root).length > 0) throw new Refused("Processes use the database. Stop npm start first.");
 }
 
-/**
- * Replaces the current files by those of the backup. Returns the directory of the previous database, if there was one.
- */
+/** Replaces the current files by those of the backup. Returns the directory of the previous database, or null. */
 async function replaceFiles(root: string, file: string): Promise<string | null> {
   const staging = mkdtempSync(join(root, "restore-"));
   try {

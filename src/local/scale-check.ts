@@ -208,10 +208,7 @@ interface Load extends Pick<Supply, "keys" | "codes"> {
 /** How long a caller pauses after a refusal. Milliseconds. */
 const REST_MS = 100;
 
-/**
- * Redeems vouchers with several callers until the time is over or no voucher is left. Each caller redeems one voucher
- * at a time.
- */
+/** Redeems vouchers until the time is over or none is left. Each caller redeems one voucher at a time. */
 async function runLoad({ urls, keys, codes, callers, seconds, signal }: Load): Promise<LoadResult> {
   const pools = urls.map((url) => new Pool(url, { connections: Math.ceil(callers / urls.length) }));
   const latencies: number[] = [];

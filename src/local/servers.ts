@@ -34,10 +34,7 @@ export interface ChosenServers extends ServiceServers {
   watch(onEnd: (sentence: string) => void): void;
 }
 
-/**
- * The webhook variables of embedded servers: the secret and, except in production, the permission to send to private
- * addresses.
- */
+/** The webhook variables of embedded servers: the secret and, outside production, WEBHOOK_ALLOW_PRIVATE. */
 export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJS.ProcessEnv): Record<string, string> {
   return {
     ...(secrets.webhookSecret && { WEBHOOK_SECRET: secrets.webhookSecret }),
@@ -129,10 +126,7 @@ export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: Giv
   };
 }
 
-/**
- * Asserts that the servers named by the environment answer.
- * @throws Error with one sentence that names the variable.
- */
+/** Asserts that the servers of the environment answer. @throws Error with a sentence that names the variable. */
 export async function assertAnswering({ databaseUrl, redisUrl }: GivenServers): Promise<void> {
   const redisUrls = redisUrl === null ? [] : parseRedisUrl(redisUrl).map(({ href }) => href);
   await Promise.all([

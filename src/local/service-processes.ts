@@ -10,10 +10,7 @@ const SCRIPTS = { API: "../main.ts", worker: "../../workers/main.ts" };
 
 type Kind = keyof typeof SCRIPTS;
 
-/**
- * Maximum wait for a process to end. A process that still runs after this time counts as frozen, and is killed.
- * Milliseconds.
- */
+/** Maximum wait for a process to end. A process that still runs then counts as frozen, and is killed. Milliseconds. */
 const END_MAX_MS = CLOSE_MAX_MS + 5_000;
 
 /** Pause before the restart of a process that has ended. It doubles with each end after a short run. Milliseconds. */
@@ -50,9 +47,7 @@ export class ServiceProcesses {
     this.#onFailure = onFailure;
   }
 
-  /**
-   * Starts a process in its own process group. Ctrl-C then signals only `npm start`, which stops the others in order.
-   */
+  /** Starts a process in its own process group. So Ctrl-C signals only `npm start`, which stops all in order. */
   start(kind: Kind, env: NodeJS.ProcessEnv, ends = 0): void {
     const startedAt = performance.now();
     const child = spawn(process.execPath, [fileURLToPath(new URL(SCRIPTS[kind], import.meta.url))], {
@@ -102,10 +97,7 @@ export class ServiceProcesses {
     await Promise.all(ending.map(endProcess));
   }
 
-  /**
-   * Waits until an address answers with success, or until the processes are being stopped.
-   * @throws Error with the last response.
-   */
+  /** Waits until an address answers with success, or the processes stop. @throws Error with the last response. */
   async untilReady(url: string): Promise<void> {
     const giveUpAt = Date.now() + START_MAX_MS;
     for (;;) {
@@ -134,9 +126,7 @@ function endProcess({ kind, child }: { kind: Kind; child: ChildProcess }): Promi
   });
 }
 
-/**
- * Loads the formatter that makes log lines readable on a terminal. Null in an install without development dependencies.
- */
+/** Loads the formatter of log lines for terminals. Null in an install without development dependencies. */
 export async function loadReadableLog(): Promise<(() => NodeJS.WritableStream) | null> {
   const pretty = await import("pino-pretty").catch(() => null);
   if (pretty === null) return null;

@@ -1,9 +1,6 @@
 import { readArguments, readNumber } from "./read-arguments.ts";
 
-/**
- * Maximum number of processes of each kind. They leave enough connections to the embedded Postgres for commands and for
- * processes that join.
- */
+/** Maximum number of processes. The rest of the embedded Postgres' connections is for commands and joined processes. */
 const MOST = { workers: 16, apis: 4 };
 
 const HELP = `Usage: npm start -- [--workers N] [--apis N]

@@ -166,10 +166,7 @@ async function findMetricsPorts(first: number | null): Promise<number[]> {
   return ports;
 }
 
-/**
- * The ports of the APIs. The first API gets PORT. Further APIs get the next ports that are free and are no metrics
- * ports.
- */
+/** The ports of the APIs: PORT for the first, and for the others the next free ports that are no metrics ports. */
 async function findApiPorts(first: number, taken: readonly number[]): Promise<number[]> {
   const ports = [first];
   while (ports.length < wanted.apis) ports.push(await firstFreePort((ports.at(-1) ?? first) + 1, taken));
@@ -192,10 +189,7 @@ async function stopNow(exitCode: number): Promise<never> {
   process.exit(exitCode);
 }
 
-/**
- * Waits for the processes that joined this `npm start`. They end on their own when its entry in `servers.json` is
- * removed.
- */
+/** Waits for the processes that joined this `npm start`. They end when its entry in `servers.json` is removed. */
 async function untilJoinedEnd(): Promise<void> {
   const giveUpAt = Date.now() + JOINED_END_MAX_MS;
   const hasJoined = () => findUsers(resolve(LOCAL_DIRECTORY)).some(({ joined }) => joined === process.pid);

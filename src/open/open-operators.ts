@@ -4,10 +4,7 @@ import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { FaultWatch } from "../watch/watch.ts";
 import { type AdministrationDeps, openAdministration } from "./open-administration.ts";
 
-/**
- * Postgres connections for operators' changes. One may be in use for long, to issue or void a batch. They are opened
- * when needed.
- */
+/** Postgres connections for operators' changes. Issuing or voiding a batch may use one for long. Opened when needed. */
 const CONSOLE_CONNECTIONS_MAX = 3;
 
 type Watched = Omit<ConstructorParameters<typeof FaultWatch>[0], "webhookSender">;

@@ -10,10 +10,7 @@ import { openService } from "./open-service.ts";
  */
 export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1 + 1) + 1;
 
-/**
- * Opens what the workers of a process share. Each worker opens the rest itself, so that a process loads only what its
- * queues need.
- */
+/** Opens what the workers of a process share. Each worker opens the rest, so a process loads only what it needs. */
 export function openWorkerService(config: Config, wings: readonly MetricsPart[], traces: Traces = TRACES_OFF) {
   const service = openService(config, {
     traces,
@@ -25,10 +22,7 @@ export function openWorkerService(config: Config, wings: readonly MetricsPart[],
   return {
     ...service,
     metrics: config.metricsPort === null ? null : openWorkerMetrics(service, wings),
-    /**
-     * The webhook worker sets the listener. If this process has no such worker, another process reads the outbox within
-     * a second.
-     */
+    /** A webhook worker in this process sets the listener. Otherwise another process reads the outbox within 1 s. */
     announcements,
     /** Called after a commit with events for webhook endpoints. */
     onAnnounced: () => announcements.listener(),

@@ -16,10 +16,7 @@ export function isNetwork(text: string): boolean {
   return Number(bits ?? 0) <= (isIPv6(address) ? 128 : 32);
 }
 
-/**
- * Whether the text is an address, or a network whose bits after the prefix are all 0. Postgres accepts only these as
- * `cidr`.
- */
+/** Whether the text is an address or a network whose bits after the prefix are 0, as Postgres requires of `cidr`. */
 export function isExactNetwork(text: string): boolean {
   if (!isNetwork(text) || !text.includes("/")) return isNetwork(text);
   const [address = "", bits] = text.split("/");
@@ -60,10 +57,7 @@ const CARRIERS: Carrier[] = [
  */
 const NOWHERE = /^(0|2[45]\d)\./;
 
-/**
- * Whether a text is an IP address of the public internet. An address that contains an IPv4 address is judged by that
- * IPv4 address.
- */
+/** Whether a text is a public IP address. If the address contains an IPv4 address, that address decides. */
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return text !== AZURE_HOST && ipaddr.IPv4.parse(text).range() === "unicast";
   if (!isIPv6(text) || text.includes("%")) return false;

@@ -6,10 +6,7 @@ export interface UnmetCheck {
   effect: Effect;
 }
 
-/**
- * `refused`: no process can use the servers until an operator changes them. `waits`: no process can use them at the
- * moment. `risk`: work may be lost or slow.
- */
+/** `refused`: servers unusable until an operator acts. `waits`: unusable for now. `risk`: work may be lost or slow. */
 type Effect = "refused" | "waits" | "risk";
 
 /** One requirement of the code. `query` reads the value from a server's report about itself. */

@@ -70,10 +70,7 @@ export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string |
   );
 }
 
-/**
- * The database address of the issuer API. Null turns this API off: ISSUER_API is off, or the address is missing in
- * production.
- */
+/** The database address of the issuer API. Null turns this API off: ISSUER_API is off, or production has no address. */
 function issuerDatabaseUrl({ issuer, ops, production, databaseUrl }: VariableValues<typeof VARIABLES>): string | null {
   if (!issuer.on) return null;
   return ops.databaseUrl ?? (production ? null : databaseUrl);
@@ -120,10 +117,7 @@ function traceSettings(given: VariableValues<typeof VARIABLES.traces>) {
   };
 }
 
-/**
- * Refuses to run in production with the public development secret, which would sign tokens.
- * @throws ConfigError
- */
+/** Refuses the public development secret in production, because it signs tokens. @throws ConfigError */
 function requirePrivateSecret(config: Config): void {
   if (config.production && config.reservationTokenSecrets.includes(DEVELOPMENT_TOKEN_SECRET)) {
     throw new ConfigError(
@@ -155,10 +149,7 @@ export function missingSignIn(): ConfigError {
   );
 }
 
-/**
- * As {@link readConfig}, for a worker process.
- * @throws ConfigError also if something that one of its queues needs is missing.
- */
+/** As {@link readConfig}, for a worker process. @throws ConfigError also if a queue lacks something that it needs. */
 export function readWorkerConfig(env: Environment, parts: ConfigParts): Config {
   const config = readConfig(env, parts);
   const { workerQueues } = config;

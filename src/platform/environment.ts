@@ -143,8 +143,7 @@ export const VARIABLES = {
     .meta(secret("RESERVATION_TOKEN_SECRET")),
   redeemWaitMs: integer(100, 60_000).default(10_000).meta({ title: "REDEEM_WAIT_MS" }),
   /**
-   * A key's limit in calls per second, for reads and for changes each. The other limits per second are derived from it.
-   * 0 turns all of them off.
+   * A key's limit in calls per second, for reads and for changes each. Other limits follow from it. 0 turns all off.
    */
   rateLimitRps: integer(0, 1_000_000).default(200).meta({ title: "RATE_LIMIT_RPS" }),
   /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
@@ -173,10 +172,7 @@ export const VARIABLES = {
   workerConcurrency: integer(1, 1000).default(64).meta({ title: "WORKER_CONCURRENCY" }),
   /** How users' tokens are verified. */
   users: tokens("AUTH"),
-  /**
-   * Operator pages and queue dashboard: how operators sign in, whether they may change anything, and the database to
-   * use.
-   */
+  /** Operator pages and queue dashboard: how operators sign in, what they may change, and the database to use. */
   ops: {
     token: orNull(
       z
@@ -217,10 +213,7 @@ export const VARIABLES = {
   securityContact: orNull(z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" })).meta({
     title: "SECURITY_CONTACT",
   }),
-  /**
-   * The address to which the button on a referral link's page leads. `{code}` stands for the link's code. Null: the
-   * page has no button.
-   */
+  /** The address of the button on a referral link's page. `{code}` stands for the link's code. Null: no button. */
   storefrontUrl: orNull(
     z
       .string()
@@ -231,10 +224,7 @@ export const VARIABLES = {
   ).meta({ title: "STOREFRONT_URL" }),
   /** Maximum: a fifth of the time without a pass of the sweeper after which the overview shows a fault. */
   sweepIntervalMs: integer(100, 60_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
-  /**
-   * How long ended reservations without a redemption are kept. Must exceed the retention of webhook deliveries, because
-   * these read reservations.
-   */
+  /** Retention of ended reservations without a redemption. Longer than that of webhook deliveries, which read them. */
   reservationRetentionMs: integer(31, 3_650)
     .default(90)
     .transform((days) => days * 86_400_000)
@@ -252,19 +242,14 @@ export const VARIABLES = {
     .default(620)
     .transform((seconds) => seconds * 1_000)
     .meta({ title: "KEEP_ALIVE_SECONDS" }),
-  /**
-   * Maximum size of a request's line and headers. A request may carry a JWT with many groups, in two headers. Bytes.
-   */
+  /** Maximum size of a request's line and headers. A JWT with many groups may be in two headers. Bytes. */
   headersMax: integer(8, 256)
     .default(32)
     .transform((kilobytes) => kilobytes * 1_024)
     .meta({ title: "MAX_HEADER_KB" }),
   /** The port of the metrics endpoint. Null turns metrics off. */
   metricsPort: orNull(integer(0, 65_535)).meta({ title: "METRICS_PORT" }),
-  /**
-   * Whether webhooks and other requests to partners' and operators' servers may use any address, any port, and no TLS.
-   * Never in production.
-   */
+  /** Whether requests to partners and operators may use any address and port, and no TLS. Never in production. */
   privateReceivers: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   alerts: {
     /** Null: no messages are sent. The address contains a password. */
@@ -276,10 +261,7 @@ export const VARIABLES = {
         .refine(isWebhookSecret, "must be whsec_ and 24 to 64 bytes in base64, as Standard Webhooks writes secrets"),
     ).meta(secret("ALERT_SECRET")),
   },
-  /**
-   * The variables that decide whether to load OpenTelemetry, and whether to set the service's name. OpenTelemetry also
-   * reads these variables itself.
-   */
+  /** The variables that decide whether to load OpenTelemetry, and whether to name the service. */
   traces: {
     disabled: z.string().optional().meta({ title: "OTEL_SDK_DISABLED" }),
     exporters: list.default([]).meta({ title: "OTEL_TRACES_EXPORTER" }),

@@ -12,15 +12,9 @@ export interface Closable {
 
 /** The resources of a process. */
 export interface Lifetime {
-  /**
-   * Adds a resource, which closes when the process closes, before the resources that were added earlier. Returns the
-   * resource.
-   */
+  /** Adds a resource, and returns it. It closes with the process, before the resources that were added earlier. */
   use<Resource extends Closable>(resource: Resource): Resource;
-  /**
-   * Aborts some time after the close has begun. Long runs must end then, because the resources that they use will
-   * close.
-   */
+  /** Aborts some time after the close has begun. Long runs must then end, because their resources will close. */
   endRuns: AbortSignal;
 }
 

@@ -3,20 +3,14 @@ import { type DestinationStream, destination, type Logger, pino, stdSerializers 
 
 /** When the buffered lines reach this size, they are written at once. Bytes. */
 const BUFFER_MIN_BYTES = 16_000;
-/**
- * Maximum size of the lines that wait while the output accepts no data. A busy process writes that much in some
- * seconds. Bytes.
- */
+/** Maximum size of the lines that wait for the output: some seconds of a busy process. Bytes. */
 const BUFFER_MAX_BYTES = 4 * 1_024 * 1_024;
 /** Pause before the next attempt at an output that accepted nothing. Milliseconds. */
 const TRY_AGAIN_MS = 100;
 /** Maximum time that an exiting process waits until its output accepts the last lines. Milliseconds. */
 const EXIT_MAX_MS = 500;
 
-/**
- * Opens a logger of JSON lines. Omits `detail` and `where` of Postgres errors, because they may contain callers'
- * values.
- */
+/** Opens a logger of JSON lines. Omits `detail` and `where` of Postgres errors, which may contain callers' values. */
 export function openLogger(level: string, role: string): Logger {
   standardOutput ??= openStandardOutput();
   return pino(
@@ -50,9 +44,7 @@ export const droppedLines = (): number => dropped;
 
 let dropped = 0;
 
-/**
- * Returns a file descriptor of standard output. Where possible, writes to it fail instead of waiting for a slow reader.
- */
+/** Returns a file descriptor of standard output. Where possible, writes fail instead of waiting for a slow reader. */
 function openWithoutWaiting(): number {
   try {
     const output = fstatSync(1);

@@ -20,16 +20,11 @@ export interface ServerStart {
 
 /** What a process remembers of the deployment's database and of the server in use. Immutable. */
 export interface Memory extends ServerStart {
-  /**
-   * The newest mark that is certainly committed: its COMMIT, or that of a later transaction, has returned without a
-   * warning.
-   */
+  /** The newest mark that is certainly committed: its COMMIT or a later one has returned without a warning. */
   readonly newest: Mark | null;
   /** The newest mark that every promoted standby must have. */
   readonly lasting: Mark | null;
-  /**
-   * The losses that operators have accepted: all that were committed before the newest mark, and perhaps later ones.
-   */
+  /** The accepted losses: all that were committed before the newest mark, and perhaps later ones. */
   readonly acceptedLosses: readonly string[];
 }
 
@@ -113,13 +108,10 @@ export interface SharedText {
   readonly memory: Memory | null;
 }
 
-/**
- * If no new mark is shared for this long, another server may replace the server that shared the marks. Milliseconds.
- */
+/** If no new mark is shared for this long, another server may replace the server of the marks. Milliseconds. */
 export const SERVER_GONE_MS = 4_000;
 /**
- * The same for a server that lacks the last marks. It waits longer, so that processes first find a server that has
- * them. Milliseconds.
+ * The same for a server that lacks the last marks. Longer, so that a server with all marks comes first. Milliseconds.
  */
 export const LACKING_SERVER_GONE_MS = 8_000;
 
@@ -144,10 +136,7 @@ export function mayUse(
   return isOf(told.memory, found) || isFirst || silentMs >= waitMs;
 }
 
-/**
- * Where the processes of a deployment share their memory, outside its database. It may get lost, so an empty memory
- * proves nothing.
- */
+/** Where a deployment's processes share their memory, outside its database. Redis may lose it. */
 export interface SharedMemory {
   /** Returns null if it cannot be read. Takes at most some seconds. */
   read(deploymentId: string): Promise<SharedText | null>;

@@ -3,9 +3,7 @@ import { uptimeMs } from "./uptime.ts";
 
 /** How often the process reads its clocks. Milliseconds. */
 const TICK_MS = 250;
-/**
- * A timer that is this late shows that the process was paused: frozen, suspended, or without CPU time. Milliseconds.
- */
+/** A timer that is this late shows a pause: the process was frozen, suspended, or without CPU time. Milliseconds. */
 const PAUSE_MS = 2_000;
 /**
  * Number of consecutive ticks on time after which requests count as current again. By then, the process has read
@@ -35,10 +33,7 @@ export class PauseWatch {
   readonly #clocks: Clocks;
   readonly #timer: NodeJS.Timeout;
   #tickedAt: { monotonic: number; uptime: number };
-  /**
-   * A request that was received at this time or later did not wait during a pause. Infinity from a pause until enough
-   * ticks were on time.
-   */
+  /** A request received later did not wait during a pause. Infinity from a pause until enough ticks were on time. */
   #currentSince = Number.NEGATIVE_INFINITY;
   #calmTicks = 0;
 
@@ -49,10 +44,7 @@ export class PauseWatch {
     this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
   }
 
-  /**
-   * Whether a request may be much older than the process can tell.
-   * @param receivedAtMs when its last byte was read, on the monotonic clock.
-   */
+  /** Whether a request may be outdated. @param receivedAtMs when its last byte was read, on the monotonic clock. */
   isOutdated(receivedAtMs: number): boolean {
     this.#notePause(this.#latenessMs());
     return receivedAtMs < this.#currentSince || this.#clocks.monotonicMs() - receivedAtMs > FIRST_READ_MS;

@@ -20,10 +20,7 @@ export function configureProcess(read: (env: NodeJS.ProcessEnv) => Config): Conf
   }
 }
 
-/**
- * Prints why the process cannot start, and exits. The exit status is 78, EX_CONFIG of sysexits(3), if the environment
- * is invalid.
- */
+/** Prints why the process cannot start, and exits, with status 78 (EX_CONFIG) for an invalid environment. */
 export function failStart(error: unknown): never {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exit(error instanceof ConfigError ? 78 : 1);

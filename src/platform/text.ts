@@ -11,10 +11,7 @@ const CODE_POINT_BYTES = 4;
 /** Maximum number of bytes in UTF-8 of one UTF-16 unit. */
 const UNIT_BYTES = 3;
 
-/**
- * Whether a text has more than `max` bytes of UTF-8. Counts the bytes only if the number of UTF-16 units does not
- * decide.
- */
+/** Whether a text has more than `max` bytes of UTF-8. Counts the bytes only if `length` does not decide. */
 export function isLongerThan(text: string, max: number): boolean {
   return text.length > max || (text.length * UNIT_BYTES > max && Buffer.byteLength(text) > max);
 }

@@ -15,10 +15,7 @@ export type TimeUse = keyof typeof DATE_MEANS_MS;
 
 const TIME = /^(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d\d:[0-5]\d))?$/;
 
-/**
- * Reads a time that a person has entered: a date, or a date and a time with its zone (ISO 8601). Returns null for all
- * other text.
- */
+/** Reads a date, or a date and a time with its zone (ISO 8601). Returns null for all other text. */
 export function readTime(text: string, use: TimeUse): Date | null {
   const [, date = "", time] = TIME.exec(text) ?? [];
   const day = new Date(`${date}T00:00:00Z`);

@@ -111,10 +111,7 @@ export function refusal(code: RefusalCode): AppError {
   }
 }
 
-/**
- * The same error for unknown vouchers and for vouchers of other organizations, so that no response confirms a guessed
- * code.
- */
+/** The same error for unknown vouchers and those of other organizations, so that it confirms no guessed code. */
 export function voucherNotFound(): AppError {
   return new AppError("voucher_not_found");
 }
@@ -146,9 +143,7 @@ export const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded
 /** Errors of every operation of the issuer API on an entity. */
 export const ISSUER = ["not_found", "overloaded", "unavailable"] as const;
 
-/**
- * The errors of each operation, except those of authentication, of input validation and of {@link ANY_ADDRESS_ERRORS}.
- */
+/** The errors of each operation, without authentication, input validation and {@link ANY_ADDRESS_ERRORS}. */
 export const ERRORS_OF = {
   lookUpVoucher: VOUCHER_READ,
   readVoucherEvents: VOUCHER_READ,

@@ -35,10 +35,7 @@ export class OpenWork {
   }
 }
 
-/**
- * After this many failed runs in a row, a single bad item cannot be the cause. One bad item among 128 causes half as
- * many.
- */
+/** After this many failures in a row, more than one item is bad. One bad item among 128 causes half as many. */
 const FAILURES_MAX = 16;
 
 interface Waiting<Item, Result> {
@@ -60,9 +57,7 @@ export interface BatcherOptions<Item> {
   batchMax: number;
   /** Maximum number of waiting items. Further items are rejected with {@link BatcherFull}. */
   waitingMax: number;
-  /**
-   * Maximum number of batches that run at the same time. Default: 1. With more, batches must not depend on each other.
-   */
+  /** Maximum number of batches that run at the same time. Above 1, batches must not depend on each other. */
   concurrency?: number;
   /**
    * Returns true if a batch that failed with this error should be run again in halves. Halves are divided further,
@@ -188,10 +183,7 @@ interface Connection {
   uncork(): void;
 }
 
-/**
- * Combines all writes of one event-loop turn into one system call. In a busy process, system calls are the main cost of
- * a query.
- */
+/** Combines all writes of one event-loop turn into one system call, the main cost of a query in a busy process. */
 export function writeOnceATurn(connection: Connection): void {
   const write = connection.write.bind(connection);
   let corked = false;

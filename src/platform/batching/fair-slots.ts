@@ -15,9 +15,7 @@ export class CallerLeft extends Error {
  */
 export class FairSlots {
   readonly #slots: Shares;
-  /**
-   * The functions that start the waiting work, by owner, in order of arrival. The next owner to start work comes first.
-   */
+  /** The functions that start waiting work, by owner, in order of arrival. The next owner comes first. */
   readonly #lines = new Map<string, Set<() => void>>();
   #waiting = 0;
 

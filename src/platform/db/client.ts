@@ -8,10 +8,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Maximum wait for a second connection from a pooler, and for each of its answers. Milliseconds. */
 const SECOND_MAX_MS = 2_000;
 
-/**
- * A server answered, but no connection to it can be used. The message contains the server's words and what an operator
- * can do.
- */
+/** A server answered, but no connection to it is usable. The message has the server's words and the remedy. */
 export class RefusedConnection extends UnusableDatabase {
   /** Whether a later attempt with the same address may succeed. */
   readonly mayPass: boolean;

@@ -53,10 +53,7 @@ const OBSERVE_EVERY_MS = 1_000;
 /** If Redis takes longer than this to answer, it counts as hanging. Milliseconds. */
 const PROMPT_MS = 1_000;
 
-/**
- * The server in use. Replaced when another server takes over or this one restarts. All timelines are hex texts of the
- * same length.
- */
+/** The server in use. Replaced after a failover or restart. Timelines are hex texts of the same length. */
 type Identity = Readonly<Pick<Identified, "deploymentId" | "database" | "timeline" | "started">> & { serverId: string };
 
 function identityOf({ deploymentId, database, timeline, started }: Identified): Identity {
@@ -119,9 +116,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#ready.promise;
   }
 
-  /**
-   * Tries until the database is ready, which resolves {@link ready}, or until {@link close} is called. Never rejects.
-   */
+  /** Tries until the database is ready, and resolves {@link ready}, or until {@link close}. Never rejects. */
   async connect(db: Queryable): Promise<void> {
     let reported = "";
     while (!this.#closed) {
@@ -202,10 +197,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return isOf(told.memory, next) && (!isNewer(next.newest, told.memory?.newest) || this.#write(next, told));
   }
 
-  /**
-   * Shares a memory, unless another process has shared one since `told` was read. Returns whether this memory was
-   * shared.
-   */
+  /** Shares a memory, and returns true, unless another process has shared one since `told` was read. */
   async #write(memory: Memory, told: SharedText): Promise<boolean> {
     const isWritten = await this.#shared.replace(memory, told);
     const [text, sinceMs] = [JSON.stringify(memory), this.clock.monotonicMs()];

@@ -14,10 +14,7 @@ const PAUSE_MS = 2_000;
 const WAIT_MAX_MS = 600_000;
 /** Interval between checks of which sessions block the run. Shorter than one wait. Milliseconds. */
 const WATCH_EVERY_MS = 40;
-/**
- * Key of the advisory lock of postgres-migrations. If this session already has the lock, the library gets it without
- * waiting.
- */
+/** Key of the advisory lock of postgres-migrations. The library does not wait for a lock that its session has. */
 const LIBRARY_LOCK = "-8525285245963000605";
 
 interface MigrateOptions {
@@ -33,8 +30,7 @@ interface MigrateOptions {
 export class LocksUnavailable extends Error {}
 
 /**
- * The database has other versions of the migrations. The first line of the message is the problem, and the second tells
- * what to do.
+ * The database has other versions of the migrations. The message has the problem and, in its second line, the remedy.
  */
 export class MigrationsChanged extends Error {
   constructor(options: ErrorOptions) {
@@ -141,9 +137,7 @@ async function selectAppliedIds(
   return new Set(applied.rows.map(({ id }) => id));
 }
 
-/**
- * Reports the sessions that block the session `pid`. Uses its own connection and runs until `signal` aborts.
- */
+/** Reports the sessions that block the session `pid`, on a separate connection, until `signal` aborts. */
 async function watchLocks(
   databaseUrl: string,
   pid: number,

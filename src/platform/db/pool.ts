@@ -9,15 +9,9 @@ import { prepareSession, type SessionOptions } from "./session.ts";
 
 export type { Queryable, Transaction } from "./queryable.ts";
 
-/**
- * Maximum wait for a free or new connection. Calls fail after this time while the database is unreachable.
- * Milliseconds.
- */
+/** Maximum wait for a free or new connection, after which calls fail while Postgres is down. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/**
- * Maximum wait for a connection in administration commands. It is longer, because their process may have just started
- * on a busy machine. Milliseconds.
- */
+/** Maximum wait for a connection in commands, which may have just started on a busy machine. Milliseconds. */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /**
  * Maximum wait for a reply: somewhat longer than the server's own timeout. After it, the connection counts as lost, as

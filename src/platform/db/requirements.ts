@@ -58,9 +58,7 @@ export const FIXED_PLANS: Readonly<Record<string, string>> = {
   jit: "off",
 };
 
-/**
- * Every setting on which the code depends, except `search_path`, which `session.ts` sets to the schema of the tables.
- */
+/** Every setting on which the code depends, except `search_path`, which `session.ts` sets to the tables' schema. */
 export const SETTINGS: readonly Setting[] = [
   { name: "client_encoding", value: "UTF8", why: "Texts are sent and read as UTF-8." },
   { name: "DateStyle", value: "ISO, MDY", why: "Times are read in the ISO form." },
@@ -129,10 +127,7 @@ export type FunctionName = keyof typeof FUNCTIONS;
 
 const VERSION_MIN = 15;
 
-/**
- * Whether a pooler is between client and server, and whether it assigns server connections to sessions or to
- * transactions.
- */
+/** Whether a pooler assigns server connections to sessions or to transactions. `none`: there is no pooler. */
 export type Pooling = "none" | "session" | "transaction";
 
 /** The facts that a connection has found. */
@@ -161,10 +156,7 @@ export interface ServerFacts {
   refused: ReadonlyMap<FunctionName, string>;
 }
 
-/**
- * A check of the database. By default, a server that does not meet it is refused. The sentence then ends with the
- * remedy.
- */
+/** A check of the database. By default, an unmet check refuses the server, and its sentence ends with `remedy`. */
 type Row = Pick<Check<ServerFacts>, "what" | "why" | "wanted" | "query" | "isMet"> &
   Partial<Pick<Check<ServerFacts>, "sentence" | "code" | "effect">> & { remedy?: string };
 

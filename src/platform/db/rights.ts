@@ -69,10 +69,7 @@ async function findOwnObjects(db: Queryable, directory = MIGRATIONS) {
   });
 }
 
-/**
- * Takes rights on the migrations' objects from PUBLIC, and from roles that have them through default privileges.
- * Returns who had such rights.
- */
+/** Takes default rights on the migrations' objects from PUBLIC and from roles. Returns who had such rights. */
 export async function takeDefaultRights(db: pg.ClientBase, directory?: string): Promise<string[]> {
   const prefix = await findGranteePrefix(db);
   const rights = await listDefaultRights(db, { ...(await findOwnObjects(db, directory)), prefix });

@@ -18,10 +18,7 @@ export const SCHEMA = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".s
 /** SQLSTATE undefined_table, undefined_column, undefined_function and invalid_schema_name. */
 const UNDEFINED = ["42P01", "42703", "42883", "3F000"];
 
-/**
- * Why a process cannot use its database. Anyone can read `state` and the message in the readiness response. The cause
- * is only for the log.
- */
+/** Why a process cannot use its database. Anyone can read `state` and the message. The cause is only for the log. */
 export class UnusableDatabase extends Error {
   readonly state: "unavailable" | "copied" | "outdated";
 
@@ -62,10 +59,7 @@ export function isUndefined(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && UNDEFINED.includes(error.code ?? "");
 }
 
-/**
- * If an error says that the database lacks something, throws {@link UnusableDatabase} in its place. Throws any other
- * error unchanged.
- */
+/** Throws {@link UnusableDatabase} if an error says that the database lacks something, else the error itself. */
 export function rejectAsOutdated(error: unknown): never {
   throw isUndefined(error) ? outdated(error) : error;
 }

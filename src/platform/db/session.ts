@@ -67,10 +67,7 @@ const FORGET = "SET statement_timeout = 0; RESET search_path; RESET default_tran
  */
 const ROUNDS = 5;
 
-/**
- * The database or the session does not meet a requirement of the code. The message names the requirement and the wanted
- * value.
- */
+/** The database or the session breaks a requirement. The message names the requirement and the wanted value. */
 export class UnmetRequirement extends UnusableDatabase {
   constructor(problems: readonly UnmetCheck[]) {
     super("unavailable", problems.map(({ message }) => message).join(" "));
@@ -168,9 +165,7 @@ async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client):
   }
 }
 
-/**
- * Reads the server's process id without a prepared statement, because a pooler may have prepared it for another client.
- */
+/** Reads the server's process id, unprepared, because a pooler may have prepared the statement for another client. */
 async function readServerProcess(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   return rows[0]?.pid ?? 0;

@@ -37,9 +37,7 @@ export function readStatements(file: URL): Record<string, ReadStatement> {
 /** Where a row's values contain the value of a column. */
 interface Place {
   name: string;
-  /**
-   * Index of the value in the row. For a group, the index of its first column, which is null if the join found no row.
-   */
+  /** Index of the value in the row. For a group, of its first column, which is null if the join found no row. */
   at: number;
   /** The members of a group. Null for a single column. */
   members: readonly { name: string; at: number }[] | null;
@@ -92,10 +90,7 @@ type Sent<T> = T extends readonly (infer E)[] ? readonly Sent<E>[] : T extends U
 type Values<P extends Parameters> = { readonly [Name in keyof P]: P[Name] extends Column<infer T> ? Sent<T> : never };
 type OnlyOne<Name, All = Name> = Name extends unknown ? ([All] extends [Name] ? Name : never) : never;
 
-/**
- * The arguments of a call: none, the only value, or all values by name, so that two values of the same type cannot be
- * swapped.
- */
+/** The arguments of a call: none, the only value, or all values by name, so that no values are swapped. */
 type Arguments<P extends Parameters> = [keyof P] extends [never]
   ? []
   : [OnlyOne<keyof P>] extends [never]
@@ -216,10 +211,7 @@ export class Statements {
     return (...values) => ({ ...statement, values: order(values) });
   }
 
-  /**
-   * The statement, one array per field of the rows, and the statement's other parameters, to run later. Empty if there
-   * are no rows.
-   */
+  /** A statement that gets one array per field of the rows, and its other parameters. Empty if there are no rows. */
   prepareAll<Fields extends Record<string, Column<Scalar>>, P extends Parameters = None>(
     name: string,
     fields: Fields,
@@ -236,10 +228,7 @@ export class Statements {
     };
   }
 
-  /**
-   * Records a statement's columns and parameters. @throws Error if the header of the SQL names other parameters or
-   * another order.
-   */
+  /** Records a statement's columns and parameters. @throws Error if the header's parameters or their order differ. */
   #declare(name: string, columns: Columns, parameters: Parameters = {}): SqlStatement {
     const statement = this.#statements[name];
     if (statement === undefined) throw new Error(`there is no statement ${name}`);

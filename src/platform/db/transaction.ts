@@ -49,9 +49,7 @@ export function onSnapshot<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<
 export interface Decided<T> {
   result: T;
   writes: PreparedStatements;
-  /**
-   * Called after the commit. If it throws, the process logs a warning, and the transaction still counts as committed.
-   */
+  /** Called after the commit. If it throws, the process logs a warning: the transaction is still committed. */
   afterCommit?: (() => void) | undefined;
 }
 
@@ -138,9 +136,7 @@ function tell(afterCommit: (() => void) | undefined): void {
   }
 }
 
-/**
- * Runs the statements one after another in a transaction that continues. Also works in a pool that does not pipeline.
- */
+/** Runs statements one after another in a transaction that continues. Also works without pipelining. */
 export async function write(tx: Transaction, writes: PreparedStatements): Promise<void> {
   for (const statement of writes) await tx.query(statement);
 }
@@ -233,16 +229,10 @@ export function mayBeFromOneItem(error: unknown): boolean {
   return !isDatabaseUnavailable(error) && !isLockTimeout(error);
 }
 
-/**
- * Maximum number of attempts in one call. A batch that still fails may be split, and each half then gets this number
- * again.
- */
+/** Maximum number of attempts in one call. Each half of a split batch gets this number again. */
 const ATTEMPTS_MAX = 3;
 
-/**
- * Runs a transaction, and runs it again after a conflict with another transaction. `run` must read its state in the
- * transaction.
- */
+/** Runs a transaction, and again after a conflict with another. `run` must read its state in the transaction. */
 export async function retryConflicts<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -15,7 +15,6 @@ const findSessionsBefore = sql.requiredValue("find_older_sessions", { sessions: 
 export const nameOfProcess = (role: string) => `${role} (schema ${SCHEMA})`;
 
 /**
- * Lists, as text for operators, the sessions of API and worker processes that know an older schema than `schema`. Null
- * if there are none.
+ * Lists the sessions of API and worker processes with an older schema than `schema`, as text for operators, or null.
  */
 export const findOlderSessions = (db: Queryable, schema: number = SCHEMA) => findSessionsBefore(db, schema);

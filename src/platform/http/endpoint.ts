@@ -245,10 +245,7 @@ export function validate<Schema extends z.ZodType>(
   throw invalidFields([...named, ...further.map((say) => ["", say] as const)]);
 }
 
-/**
- * An id or a link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no
- * row.
- */
+/** An id or a link code from the path. One that is too long or contains NUL becomes "", which matches no row. */
 export function pathId(value: unknown): string {
   const id = String(value);
   return id.length > ID_INPUT_MAX || id.includes("\0") ? "" : id;
@@ -261,15 +258,9 @@ export interface Route {
   path: string;
   reportedAs?: ReportedAs;
   methods: Partial<Record<Method, RequestHandler[]>>;
-  /**
-   * Handlers that run before the handlers of every method. They answer CORS preflights and let pages of other origins
-   * read responses.
-   */
+  /** Handlers before those of every method. They answer CORS preflights, and admit pages of other origins. */
   crossOrigin?: RequestHandler[];
-  /**
-   * Set if the route's handlers limit their callers, by key, user, password or address. Otherwise {@link mount} limits
-   * each address.
-   */
+  /** Set if the route limits callers by key, user, password or address. Otherwise {@link mount} limits addresses. */
   limitsCallers?: true;
 }
 

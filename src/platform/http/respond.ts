@@ -31,9 +31,7 @@ export function respondJson(handler: (request: Request, response: Response) => P
   return async (request, response) => sendJson(response, 200, await handler(request, response));
 }
 
-/**
- * Sends JSON, and forbids caching, because it may contain codes. Unlike Express's `json`, writes head and body at once.
- */
+/** Sends JSON, and forbids caching, because it may contain codes. Writes head and body at once. */
 export function sendJson(response: Response, status: number, body: unknown): void {
   const text = `${JSON.stringify(body)}\n`;
   response.statusCode = status;

@@ -174,9 +174,7 @@ async function fill(place: Place, parts: AsyncIterable<string>, stop: AbortSigna
 
 const signInEnded = () => new AppError("unknown_key", (t) => t("inDetail.keyEnded.nothingDone"));
 
-/**
- * Sends a file piece by piece, as fast as the client reads it. If sending fails, the request's log line has the reason.
- */
+/** Sends a file as fast as the client reads it. If sending fails, the request's log line has the reason. */
 async function send(response: Response, file: FileHandle, ended: AbortSignal, slow: AbortSignal): Promise<void> {
   const breakOff = (cause: unknown) => {
     // Sets the failure first, because the request is logged when the connection breaks.

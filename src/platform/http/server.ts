@@ -9,24 +9,15 @@ import type { Closable } from "../lifetime.ts";
 
 /** Limits on the number of clients and on slow clients. Durations are in milliseconds. */
 export const CONNECTION_LIMITS = {
-  /**
-   * Maximum time for a request's headers to arrive, from the start of the connection or the end of the previous
-   * request.
-   */
+  /** Maximum time for a request's headers, from the start of the connection or the end of the previous request. */
   headersMs: 10_000,
   /** Maximum time for a whole request to arrive. Bodies have at most 16 KiB, or 8 MiB with a file. */
   requestMs: 15_000,
-  /**
-   * Maximum time without a byte while a request is in progress. It is longer than the largest REDEEM_WAIT_MS (60 s) and
-   * two reads of 12 s.
-   */
+  /** Maximum time without a byte during a request. Above the largest REDEEM_WAIT_MS (60 s) and two reads of 12 s. */
   stalledMs: 95_000,
   /** Interval between checks for late headers and requests. */
   checkEveryMs: 1_000,
-  /**
-   * Maximum number of concurrent connections. Further connections are closed. A connection takes at most 45 KiB, which
-   * is 450 MB in total.
-   */
+  /** Maximum number of concurrent connections. The server closes others. 45 KiB each, so 450 MB in total. */
   connectionsMax: 10_000,
   /**
    * Maximum number of connections that wait in the kernel to be accepted. With Node's default of 511, further
@@ -40,10 +31,7 @@ export const CONNECTION_LIMITS = {
    * send a request before they have the previous response.
    */
   pipelinedMax: 32,
-  /**
-   * How long an idle connection stays open after the server has begun to close, because a request may be on its way.
-   * Milliseconds.
-   */
+  /** How long an idle connection of a closing server stays open, because a request may be on its way. Milliseconds. */
   closingIdleMs: 2_000,
 };
 
@@ -203,10 +191,7 @@ async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   } while (accepted() > before && performance.now() < giveUpAt);
 }
 
-/**
- * Converts a request target to a path for the router (RFC 9112, section 3.2). A path that cannot be decoded is taken
- * literally.
- */
+/** Converts a request target to a path (RFC 9112, section 3.2). Takes a path that cannot be decoded literally. */
 function toPath(target: string): string {
   if (/^\/(?!\/)[^%]*$/.test(target)) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";

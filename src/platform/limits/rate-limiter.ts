@@ -43,10 +43,7 @@ interface Window {
    * first fetch adds them to the count in Redis.
    */
   tokens: number;
-  /**
-   * Tokens that were left at the last read of the count. Never rises within a window, even if the count restarts from
-   * 0.
-   */
+  /** Tokens that were left at the last read of the count. Never rises in a window, even if Redis loses the count. */
   left: number;
   /** Tokens used but not yet counted in Redis. */
   debt: number;

@@ -59,10 +59,7 @@ interface SenderOptions {
   endRuns?: AbortSignal;
 }
 
-/**
- * Opens the agent with which {@link sendWebhook} sends. It keeps connections, and checks the addresses of each new
- * connection.
- */
+/** Opens the agent of {@link sendWebhook}. It keeps connections, and checks each new connection's address. */
 export function openWebhookSender(options: SenderOptions) {
   const { allowPrivate, ca, endRuns } = options;
   const resolve = options.resolve ?? (allowPrivate ? resolveLocally : resolveByDns);
@@ -149,9 +146,7 @@ async function resolveLocally(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/**
- * Resolves a name without libuv's thread pool. The pool has only four threads, and a partner's name server may be slow.
- */
+/** Resolves a name without libuv's thread pool, which has only four threads. A name server may be slow. */
 async function resolveByDns(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
@@ -175,10 +170,7 @@ function lookupOf(
   };
 }
 
-/**
- * Orders addresses: the first of each family, then the second of each, and so on. A host may be able to reach only one
- * family.
- */
+/** Alternates the families of addresses, because a host may be able to reach only one family. */
 function alternate(addresses: readonly string[]): { address: string; family: number }[] {
   const families = Map.groupBy(addresses, isIP);
   return [...families]

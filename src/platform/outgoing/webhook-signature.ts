@@ -20,10 +20,7 @@ export const isWebhookSecret = (text: string) => SECRET.test(text);
 
 export const keyOfSecret = (secret: string): KeyObject => createSecretKey(secret.slice(PREFIX.length), "base64");
 
-/**
- * The keys that sign an endpoint's requests now. Signing with a key object takes a sixth of the time of signing with
- * bytes.
- */
+/** The keys that sign an endpoint's requests now. A key object signs in a sixth of the time of bytes. */
 export function openSigningKeys(
   rootSecret: string,
   { id, signingVersions }: { id: string; signingVersions: readonly number[] },
@@ -40,10 +37,7 @@ interface WebhookContent {
   keys: readonly KeyObject[];
 }
 
-/**
- * The value of `webhook-signature`: one `v1` signature per key
- * (https://github.com/standard-webhooks/standard-webhooks).
- */
+/** The `webhook-signature`: a `v1` one per key (https://github.com/standard-webhooks/standard-webhooks). */
 export function signWebhook({ id, timestampSeconds, body, keys }: WebhookContent): string {
   return keys
     .map((key) => `v1,${createHmac("sha256", key).update(`${id}.${timestampSeconds}.${body}`).digest("base64")}`)

@@ -6,9 +6,7 @@ const PORTS = ["", "443", "8443"];
 /** Names that are never public, because they have no dot or are reserved for local use. */
 const LOCAL_NAME = /^[^.]*$|\.(localhost|local|internal|home\.arpa)$/;
 
-/**
- * The host of a URL as `node:net` accepts it: an IPv6 address without brackets, and a name without a dot at its end.
- */
+/** The host of a URL as `node:net` accepts it: IPv6 without brackets, and a name without a dot at its end. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }
@@ -16,10 +14,7 @@ export function hostOf({ hostname }: URL): string {
 /** The problems that a partner's URL may have. The API has a sentence for each. */
 type UrlProblem = "noUrl" | "notHttps" | "urlWithUser" | "urlWithFragment" | "urlPort" | "urlHost";
 
-/**
- * The problem with a partner's URL, or null. Does not resolve names. `allowPrivate` also allows http, any port and any
- * host.
- */
+/** The problem with a partner's URL, or null. Resolves no names. `allowPrivate` allows http, any port and any host. */
 export function findUrlProblem(text: string, allowPrivate: boolean): UrlProblem | null {
   const url = URL.parse(text);
   if (url === null || !/^https?:\/\//.test(text) || /[\s\p{Cc}]/u.test(text)) return "noUrl";

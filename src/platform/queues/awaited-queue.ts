@@ -29,9 +29,7 @@ const DEPTH_EVERY_MS = 250;
 const DEPTH_KNOWN_MS = 1_000;
 /** Pause between attempts to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
-/**
- * How often the process checks in Redis whether an awaited job has ended, because the reply may be lost. Milliseconds.
- */
+/** How often the process checks whether an awaited job has ended, because its reply may be lost. Milliseconds. */
 const RECHECK_MS = 1_000;
 /** How often idle workers are woken while callers wait. Milliseconds. */
 const WAKE_MS = 250;

@@ -11,17 +11,11 @@ const FORGET = readFileSync(new URL("./forget-data.lua", import.meta.url), "utf8
 
 /** Time between two runs. Many jobs share the cost of one call. Milliseconds. */
 const FORGET_MS = 1_000;
-/**
- * Maximum time that `close` waits for Redis. Without a limit, a worker could not close while Redis is unavailable.
- * Milliseconds.
- */
+/** Maximum time that `close` waits for Redis. Otherwise no worker could close while Redis is down. Milliseconds. */
 const CLOSE_MAX_MS = 2_000;
 /** Maximum number of jobs in one call, which blocks Redis for some milliseconds. */
 const CALL_MAX = 1_000;
-/**
- * Maximum number of a shard's jobs that wait for a call: some 15 MB. If more jobs wait, the oldest keep their data in
- * Redis.
- */
+/** Maximum number of a shard's jobs that wait for a call, some 15 MB. With more, the oldest keep their data. */
 const WAITING_MAX = 50_000;
 
 /** The envelope's fields, which jobs of every queue have. None of them identifies a person. */
@@ -91,9 +85,7 @@ export class JobForgetter implements Closable {
     }
   }
 
-  /**
-   * Removes the data of the waiting jobs of a shard. Never rejects. If a call fails, its jobs wait for the next run.
-   */
+  /** Removes the data of a shard's waiting jobs. Never rejects. If a call fails, its jobs wait for the next run. */
   async #forget(queue: string, waiting: Map<string, string>): Promise<void> {
     for (const jobs of portionsOf([...waiting], CALL_MAX)) {
       const [keys, kept] = [jobs.map(([key]) => key), jobs.map(([, data]) => data)];

@@ -22,15 +22,9 @@ export interface QueueSettings {
   /** For how long (seconds) and how many finished jobs are kept, for operators and for callers whose reply was lost. */
   keep: { age: number; count?: number };
   keepFailed: { age: number; count: number };
-  /**
-   * Set if jobs may identify a person. About a second after such a job has ended, it loses all data except what
-   * operators see.
-   */
+  /** Set if jobs may identify a person. An ended job then soon loses all data except what operators see. */
   isPersonal?: true;
-  /**
-   * Fields of jobs and replies that operators see. Other fields are redacted, because they may contain a caller's text
-   * or a secret.
-   */
+  /** Fields that operators see. Others are redacted, because they may contain a caller's text or a secret. */
   shown: { data: readonly string[]; reply: readonly string[] | "all" };
   /** The field with the id of the entity that a job concerns, and the operator page of that entity. */
   about?: { field: string; collection: string; label: string };

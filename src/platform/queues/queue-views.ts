@@ -54,10 +54,7 @@ export class QueueViews {
     return this.#views;
   }
 
-  /**
-   * The reply and the time of the last completed job in a queue's first shard, or null. Rejects when Redis does not
-   * answer.
-   */
+  /** The reply and time of the last completed job in a queue's first shard, or null. Rejects without an answer. */
   async findLastReply<Reply>(
     definition: Pick<QueueDefinition<never, Reply>, "name" | "reply">,
   ): Promise<{ reply: Reply; at: Date } | null> {

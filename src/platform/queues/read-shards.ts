@@ -56,10 +56,7 @@ export async function readDivisions(
   return Promise.all(found.map((count) => readDivision(redis, deploymentId, queues, count, connected)));
 }
 
-/**
- * Whether a worker waits for jobs of a queue in any of these numbers of shards.
- * @throws Error when Redis does not respond.
- */
+/** Whether a worker waits for jobs of a queue, in any of these numbers of shards. @throws Error without an answer. */
 export async function hasWorker(
   redis: RedisClient,
   deploymentId: string,
@@ -71,9 +68,7 @@ export async function hasWorker(
   return names.some((name) => connected.some(({ workers }) => workers.has(name)));
 }
 
-/**
- * Reads the connections to each master. A deployment has thousands of connections, so equal names are parsed only once.
- */
+/** Reads the connections to each master. Parses equal names once, because there are thousands of connections. */
 async function readConnected(redis: RedisClient, deploymentId: string): Promise<Connected[]> {
   const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST").catch(refuseList)));
   const ofDeployment = new RegExp(`^\\{pva:${deploymentId}:\\d+/(\\d+):`);

@@ -67,10 +67,7 @@ const tags = new Map<string, string>();
 /** Maximum number of remembered tags. Enough for a deployment that changes its number of shards a few times. */
 const TAGS_MAX = 2_048;
 
-/**
- * Returns the first numbered tag whose slot is in the middle half of the shard's range. About one tag in `2 × count`
- * is.
- */
+/** Returns the first numbered tag with a slot in the middle half of the shard's range: about one in `2 × count`. */
 function findTag(prefix: string, index: number, count: number): string {
   const known = tags.get(prefix);
   if (known !== undefined) return known;

@@ -38,10 +38,7 @@ export interface WorkerOptions {
   onShard?: (queue: string, shard: string, fetchers: number) => void;
 }
 
-/**
- * Maximum wait for the Redis node of a channel. Otherwise the loss of one node would stop jobs of all nodes.
- * Milliseconds.
- */
+/** Maximum wait for a channel's Redis node. Otherwise one lost node would stop jobs of all nodes. Milliseconds. */
 const SEND_MAX_MS = 250;
 
 /**
@@ -206,10 +203,7 @@ interface Message {
 class ReplyOutbox {
   readonly #redis: RedisClient;
   readonly #log: Logger;
-  /**
-   * Messages that are not published yet, by channel, to which more results of the same turn of the event loop are
-   * added.
-   */
+  /** Unpublished messages by channel. Results of the same turn of the event loop are added to them. */
   readonly #unsent = new Map<string, Message>();
 
   /** @param redis a connection that waits for Redis. The caller closes it. */

@@ -50,10 +50,7 @@ export async function findMissingRights(redis: Redis, isCluster: boolean): Promi
   return [...missing].toSorted();
 }
 
-/**
- * The rule that the user lacks, according to a refusal. Null when the server refuses for another reason, such as full
- * memory.
- */
+/** The rule that the user lacks, according to a refusal. Null for other reasons, such as full memory. */
 function ruleAgainst(error: unknown, name: string): string | null {
   if (!(error instanceof Error && error instanceof ReplyError)) throw error;
   if (/^ERR unknown (sub)?command/i.test(error.message)) return `+${name}`;

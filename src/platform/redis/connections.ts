@@ -39,10 +39,7 @@ const REDIRECTIONS_FAIL_FAST = 8;
 /** Patient connections send a command again until the cluster responds. */
 const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;
 
-/**
- * Time between routine reads of a cluster's slot map. The loss of a node or a moved slot causes a read at once.
- * Milliseconds.
- */
+/** Time between routine reads of a cluster's slot map. A lost node or moved slot causes a read too. Milliseconds. */
 const SLOTS_EVERY_MS = 30_000;
 
 /**
@@ -156,10 +153,7 @@ const NO_RESPONSE = [
   "Too many Cluster redirections",
 ];
 
-/**
- * Whether a command failed because Redis is unreachable, starting, too slow or refuses writes. A later command may
- * succeed.
- */
+/** Whether the error shows that Redis is down, starting, too slow or refuses writes. A later command may succeed. */
 export function isRedisUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof ReplyError)

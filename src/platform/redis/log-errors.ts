@@ -4,9 +4,7 @@ import type { Logger } from "pino";
 /** Minimum time between two log lines. While Redis is unreachable, each connection fails every second. Milliseconds. */
 const INTERVAL_MS = 30_000;
 
-/**
- * Logs an emitter's errors: the first one at once, then at most one per interval, with the number of errors in between.
- */
+/** Logs an emitter's errors: the first at once, then at most one per interval, with the number in between. */
 export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: string): void {
   let quietUntil = 0;
   let leftOut = 0;

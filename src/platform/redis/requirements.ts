@@ -206,10 +206,7 @@ export interface RedisCheck {
   isCluster: boolean | null;
 }
 
-/**
- * Checks the servers of REDIS_URL. Does not reject when a server fails.
- * @throws BadRedisUrl
- */
+/** Checks the servers of REDIS_URL. Does not reject when a server fails. @throws BadRedisUrl */
 export async function checkRedis(redisUrl: string, shards: number, maxMs?: number): Promise<RedisCheck> {
   const { named, others } = await viewServers(redisUrl, maxMs);
   const servers = [...named, ...others];

@@ -23,10 +23,7 @@ const shape = z.object({
 /** The Redis key of the memory that a deployment's processes share. */
 export const memoryKey = (deploymentId: string) => `pva:${deploymentId}:memory`;
 
-/**
- * Lets the processes share what they remember of the deployment's database. If Redis does not answer, reads and writes
- * nothing.
- */
+/** Lets processes share what they remember of the database. If Redis does not answer, reads and writes nothing. */
 export function shareMemory(redis: RedisClient): SharedMemory {
   return {
     async read(deploymentId) {

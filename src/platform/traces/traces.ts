@@ -15,29 +15,17 @@ export interface TracedRequest {
   end(outcome: RequestOutcome): void;
 }
 
-/**
- * Traces a request through its job to the worker's transaction. Methods return or throw what the given function returns
- * or throws.
- */
+/** Traces a request through its job to the transaction. Methods return or throw what the given function does. */
 export interface Traces {
-  /**
-   * Runs a request, and the listeners of its body, in a span of the caller's trace, if there is one. Passes null if
-   * traces are off.
-   */
+  /** Runs a request and its body's listeners in a span of the caller's trace. Passes null if traces are off. */
   request(incoming: IncomingMessage, run: (request: TracedRequest | null) => void): void;
-  /**
-   * Runs a function that adds a job and waits for its reply. `traceparent` (W3C Trace Context) belongs in the job's
-   * data.
-   */
+  /** Runs a function that adds a job and waits for its reply. `traceparent` belongs in the job's data. */
   sendJob<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;
   /** Runs a job as part of the trace that the job's data names. */
   processJob<T>(queue: string, traceparent: string | undefined, run: () => Promise<T>): Promise<T>;
   /** Records the active span for an item that is submitted to a batch. Later calls for the same item have no effect. */
   recordSubmission(item: object): void;
-  /**
-   * Runs a batch in a child span of the first item's recorded span. Links it with the spans of the other items, in both
-   * directions.
-   */
+  /** Runs a batch in a child span of the first item's span, linked with the other items' spans in both directions. */
   runBatch<T>(name: string, items: readonly object[], run: () => Promise<T>): Promise<T>;
   /** Sends the remaining spans, for at most three seconds. Never fails. */
   close(): Promise<void>;

@@ -16,10 +16,7 @@ export interface Visitor {
   signal: AbortSignal;
 }
 
-/**
- * A signal that aborts when the caller disconnects or has its response. Made on demand, because batched calls do not
- * need it.
- */
+/** Aborts when the caller disconnects or has its response. Made on demand, because batched calls do not need it. */
 export function signalOf(response: Response): AbortSignal {
   const { locals } = response;
   if (locals.signal === undefined) {

@@ -56,9 +56,7 @@ const PREFERENCES_MAX = [
   ["accept-encoding", 250],
 ] as const;
 
-/**
- * Corrects preferences that some programs take from a locale, such as `de_DE.UTF-8`, or from the type of a response.
- */
+/** Corrects preferences that some programs derive from a locale, as `de_DE.UTF-8`, or from the type of a response. */
 const SPELLINGS = [
   ["accept-language", /\.[a-z][\w-]*|@\w+/gi, ""],
   ["accept-language", /_/g, "-"],
@@ -77,9 +75,7 @@ export const boundPreferences: RequestHandler = ({ headers }, _response, next) =
   next();
 };
 
-/**
- * The name and the password of HTTP Basic (RFC 7617), or null. Removes spaces at both ends, because people paste them.
- */
+/** The name and password of HTTP Basic (RFC 7617), or null. Trims spaces, because people paste them. */
 export function basicCredentials(request: Request): { name: string; password: string } | null {
   const given = parse(request.get("authorization") ?? "");
   return given === undefined ? null : { name: given.name.trim(), password: given.pass.trim() };
