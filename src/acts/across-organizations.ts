@@ -8,8 +8,8 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { onSnapshot } from "../platform/db/transaction.ts";
 import { type HistoryDeps, readFoundHistory } from "./read-voucher-history.ts";
 
-// Searches by operators in all organizations. A test rejects an import of this file by code that partners, users or the
-// portal can call.
+// Searches by operators in all organizations. A test rejects imports of this file by code for partners, users or the
+// portal.
 
 /** Finds vouchers of all organizations. */
 export async function findVouchersEverywhere(ctx: { pool: pg.Pool }, query: VoucherQuery): Promise<FoundVouchers> {

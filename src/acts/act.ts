@@ -11,9 +11,7 @@ import type { Field, Fields, Readable, Values } from "./fields.ts";
 import type { OperatorRole } from "./operator-role.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
-/**
- * The name of a field in one interface: `--valid-until` in a command, "Valid until" in a form, `validUntil` in the API.
- */
+/** A field's name in one interface: `--valid-until` in a command, "Valid until" in a form, `validUntil` in the API. */
 export type NameOf = (field: string) => string;
 
 /** The problem with a field: a sentence without a full stop, with the field names of the interface. */
@@ -66,18 +64,12 @@ interface Typed<F extends Fields> {
   matches(typed: string, lineage: Lineage, values: Values<F>): boolean;
 }
 
-/**
- * A second form for an act, on the pages of another kind of entity than `on`. The id of that entity becomes the value
- * of one of the act's fields.
- */
+/** A second form for an act, on pages of another kind of entity. The entity's id becomes one of the act's values. */
 interface FurtherForm<F extends Fields> {
   on: EntityKind;
   /** The act's field that takes the entity's id. */
   field: keyof F & string;
-  /**
-   * Fields that this form shows differently from the act's own form. The act receives their values under the same
-   * names.
-   */
+  /** Fields that this form shows differently from the act's own form, under the same names. */
   fields: Readonly<Partial<Record<keyof F & string, Field>>>;
   typed?: Typed<F>;
 }
@@ -93,10 +85,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   on: EntityKind | null;
   /** Whether the act also works without an entity of the kind `on`. */
   mayStandAlone?: true;
-  /**
-   * The kind of entity that the act creates. `run` returns the entity's `id`. A form that is sent twice creates one
-   * entity.
-   */
+  /** The kind of entity that the act creates. `run` returns its `id`. A form that is sent twice creates one entity. */
   creates?: EntityKind;
   /** The lowest role that may perform the act. */
   role: OperatorRole;
@@ -119,22 +108,14 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   refused?: keyof F & string;
   /** Error codes of refusals of well-formed values, in addition to the codes that every act can return. */
   refusals?: readonly ErrorCode[];
-  /**
-   * Whether voucherctl and the console ask before an entity gets the `name` of another entity under the same parent.
-   */
+  /** Whether voucherctl and the console ask before an entity gets the `name` of another under the same parent. */
   asksNamesake?: true;
-  /**
-   * Checks rules across several fields, on the values that could be read. Rules of a single field are declared with the
-   * field.
-   */
+  /** Checks rules across several fields, on the values that could be read. Fields declare their own rules. */
   rules?(values: Readable<F>, refuse: Refuse<F>): void;
   /** Times inside composite values that must be in the future, by their paths. */
   ends?(values: Readable<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
-  /**
-   * A second form of the act in the console. Requires `mayStandAlone`, because this form names no entity of the kind
-   * `on`.
-   */
+  /** A second form of the act in the console. It names no entity of the kind `on`, so it requires `mayStandAlone`. */
   furtherForm?: FurtherForm<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
@@ -142,22 +123,13 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   result?: z.ZodObject;
   /** The schema of the issuer API's response, if it contains more than `result`. */
   response?: z.ZodObject;
-  /**
-   * Returns the result of an earlier call that this call repeats, if any. The act then checks no rules and does
-   * nothing.
-   */
+  /** Returns the result of the earlier call that this call repeats, if any. The act then does nothing else. */
   repeated?(ctx: AuditContext, id: string, values: Values<F>): Promise<Result | null>;
-  /**
-   * Performs the act in a transaction with its audit entry. `id` is the id of the entity of kind `on`. It is empty if
-   * `on` is null.
-   */
+  /** Performs the act in a transaction with its audit entry. `id` names an entity of kind `on`, or is empty. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance: Advance): Promise<Result>;
   /** A sentence about what was done. */
   said(result: Result, values: Values<F>, id: string): string;
-  /**
-   * What a long act did before it ended early, as a sentence. An act without this function changes nothing if it ends
-   * early.
-   */
+  /** What a long act did before it ended early, as a sentence. Without this function, an early end changes nothing. */
   partly?(soFar: Result): string;
   /** The secret in the result, which is shown once. */
   secret?(result: Result): string;
@@ -169,9 +141,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   leadsTo?: EntityKind;
 }
 
-/**
- * An act whose `run` first checks its rules. `Deps` is what it needs from its process in addition to the audit context.
- */
+/** An act whose `run` first checks its rules. `Deps` is what the act needs in addition to the audit context. */
 export interface Act<F extends Fields = Fields, Result extends object = object, Deps extends object = object>
   extends Omit<Definition<F, Result, Deps>, "run"> {
   /** @throws InvalidValues; the act's own errors; UnusableDatabase when no standby confirms the answer. */
@@ -186,10 +156,7 @@ export const sayNamesake = (id: string, name: string): string => `There is alrea
 /** The result of an act that only creates an entity. */
 export const CREATED = z.object({ id: text("The id of what was created.") });
 
-/**
- * Declares an act. The synchronous standbys confirm everything that the act answers: its result, even a repeated
- * result, and its refusals.
- */
+/** Declares an act. The synchronous standbys confirm all that the act answers, including refusals and repeats. */
 export function act<const F extends Fields, Result extends object, Deps extends object = object>(
   definition: Definition<F, Result, Deps>,
 ): Act<F, Result, Deps> {
@@ -206,10 +173,7 @@ export function act<const F extends Fields, Result extends object, Deps extends 
   };
 }
 
-/**
- * Returns the act for its second form, where the id of the form's entity becomes one of the act's values. Null if the
- * act has no second form.
- */
+/** Returns the act for its second form, if it has one. The form's entity id becomes one of the act's values. */
 export function actOfFurtherForm<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,
 ): Act<F, Result, Deps> | null {

@@ -26,9 +26,7 @@ export interface BatchChange<Done extends string> extends VoucherChange {
 /** The number of vouchers that a run has changed, and of those to which the change did not apply. */
 export type BatchResult<Done extends string> = Record<Done, number> & {
   alreadyFinal: number;
-  /**
-   * The number of vouchers that were skipped because their chains accept no further event. Absent if there are none.
-   */
+  /** The number of skipped vouchers, whose chains accept no further event. Absent if there are none. */
   damaged?: number;
 };
 

@@ -6,9 +6,7 @@ export interface EntityNames {
   collection: string;
   /** The option of `voucherctl` for this entity in commands that add something to it. */
   option: string;
-  /**
-   * The console's page that lists the entities, as path segments after `/ops`. By default, the page of the collection.
-   */
+  /** The console's page that lists the entities, as segments after `/ops`. By default, the collection's page. */
   listedOn?: readonly string[];
   /** The field with the entity's id in a lineage, if the entity has a page. */
   idField?: keyof Lineage;

@@ -19,26 +19,18 @@ import { type ErasedPerson, entityOf, findPortions, formsOfPerson, selectEvents 
 import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
 
-/**
- * The number of vouchers and events from which data was erased, and the number of texts that were replaced or removed.
- */
+/** The number of vouchers and events from which data was erased, and of texts that were replaced or removed. */
 export interface ErasureResult {
   vouchers: number;
   events: number;
   references: number;
-  /**
-   * The number of vouchers from which nothing was erased, because their chains accept no further event. Absent if there
-   * are none.
-   */
+  /** The number of vouchers that were skipped, because their chains accept no further event. Absent for 0. */
   damaged?: number;
 }
 
 /** The result of a replay. */
 export interface ReplayResult extends ErasureResult {
-  /**
-   * The number of listed events that were not erased because another event now has their sequence, as after a failover
-   * that lost events.
-   */
+  /** The number of listed events that were not erased, because other events now have their sequences. */
   otherEvents: number;
 }
 
@@ -90,8 +82,7 @@ export async function erasePerson(
     add(await eraseAudited(ctx, entity, async (tx) => ({ ...NOTHING, references: await erase(tx) })));
   const eraseFound = (found: ErasedPerson) =>
     lockBusyLast(ctx, findPortions(ctx.pool, found, upTo), eraseAll, awaitFreeTexts(ctx));
-  // The search comes after the erasures that wait for other transactions, so that it finds what these transactions
-  // wrote.
+  // Searches after the erasures that wait for other transactions, to find what these transactions wrote.
   for (const one of formsOfPerson(person)) {
     if (one.by === "reference") {
       const { organizationId, externalRef: reference } = one;
@@ -144,10 +135,7 @@ export async function eraseEventsAgain(
   return total;
 }
 
-/**
- * For each reference and user of a voucher, waits until its lock is free. Each wait is a transaction that locks nothing
- * else.
- */
+/** Waits until the locks of a voucher's references and user ids are free, each in a transaction without other locks. */
 const awaitFreeTexts = (ctx: AuditContext) => async (voucherId: string) => {
   for (const { kind, text } of await selectTexts(ctx.pool, [voucherId])) {
     await inTransaction(ctx.pool, async (tx) => {

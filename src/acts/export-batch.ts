@@ -48,10 +48,7 @@ export interface Serials {
   to: number;
 }
 
-/**
- * Commits an audit entry about the reading of codes. A program reads page by page, so all reads of a batch by one key
- * in an hour share one entry with counts.
- */
+/** Commits an audit entry about the reading of codes. All reads of a batch by one key in an hour share one entry. */
 async function recordReading(ctx: AuditContext, batchId: string, codes: number): Promise<void> {
   const { by, osUser } = ctx.audited;
   const ofKey = by === "key" ? { readings: 1 } : null;
@@ -63,8 +60,8 @@ async function recordReading(ctx: AuditContext, batchId: string, codes: number):
 }
 
 /**
- * Reads codes. Sending a code cannot be undone, so the audit entry is committed before the first chunk. Each step is
- * passed to `run`, which provides a connection.
+ * Reads codes. Commits the audit entry before the first chunk, because sending a code cannot be undone. Passes each
+ * step to `run`, which provides a connection.
  */
 export async function* readCodes(
   run: <T>(step: (ctx: AuditContext) => Promise<T>) => Promise<T>,

@@ -18,9 +18,7 @@ export interface Field<Value = unknown> {
   /** Sentences that explain the field. */
   hint: string;
   kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference" | "picture" | "json";
-  /**
-   * Reads what a person types, after {@link withoutBlanks}: one text or, for a field with choices, all chosen values.
-   */
+  /** Reads what a person types, after {@link withoutBlanks}: one text, or all chosen values of a field with choices. */
   typed: z.ZodType<Value>;
   /** Reads JSON, and describes it in the API reference. */
   json: z.ZodType<Value>;
@@ -44,10 +42,7 @@ export interface Field<Value = unknown> {
   flags?: Readonly<Record<string, string>>;
   /** Whether only commands have the field. */
   commandOnly?: boolean;
-  /**
-   * `people`: only commands and forms have the field. `programs`: only JSON has it. Where the field is missing, its
-   * value is null.
-   */
+  /** `people`: only commands and forms have the field. `programs`: only JSON has it. Elsewhere its value is null. */
   onlyFor?: "people" | "programs";
   /** Its name in JSON, if that differs from the field's name. */
   jsonName?: string;
@@ -91,10 +86,7 @@ const HOURS = z
 /** Adds the time zone, because a form takes times in UTC without a zone. */
 const addZone = (text: string) => text.replace(/^(\S+)[ T](\S+?)Z?$/, "$1T$2Z");
 
-/**
- * Chooses the hint of a time field: the first for times at which something starts, the second for times at which
- * something ends.
- */
+/** Chooses the hint of a time field: what a date without a time stands for, at a start or at an end. */
 const byUse = (ofStarts: string, ofEnds: string) => ({
   hint: ({ use = "end" }: Field) => (use === "start" ? ofStarts : ofEnds),
 });
@@ -239,10 +231,7 @@ export function dollars(label: string, more: More<number> = {}): Field<number> {
   };
 }
 
-/**
- * A date, or a time with its zone. `use` decides what a date without a time stands for. `future`: a time that has
- * passed is refused.
- */
+/** A date, or a time with its zone. `use` decides what a date without a time stands for. */
 export function time(label: string, use: TimeUse, more: More<Date> & Pick<Field, "future"> = {}): Field<Date> {
   const moment = z
     .string(orRequired(problem("noMoment")))
@@ -337,10 +326,7 @@ export function texts(label: string, max: number, more: More<string[]> = {}): Fi
   return { kind: "list", label, hint: "", typed: typed.transform((one) => [one]), json: list, initial: [], ...more };
 }
 
-/**
- * A field that only programs give, in JSON. The schema decides what an absent value means. For people, the value is
- * null.
- */
+/** A field that only programs give, in JSON. The schema decides what an absent value means. People's value is null. */
 export function ofPrograms<Value>(label: string, json: z.ZodType<Value>, jsonName?: string): Field<Value | null> {
   const named = jsonName !== undefined && { jsonName };
   return {

@@ -22,9 +22,7 @@ export type ErasedPerson =
   | { by: "reference"; organizationId: string; externalRef: string }
   | { by: "voucher"; voucherId: string };
 
-/**
- * The types of acquisition events, which may name a person. A redemption, and the reason of any event, may do so too.
- */
+/** The types of acquisition events, which may name a person. Redemptions, and reasons of any events, may too. */
 const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "voucher.instance.bought"];
 const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
   reference: ["voucher.instance.redeemed"],
@@ -41,10 +39,7 @@ export function formsOfPerson(person: ErasedPerson): ErasedPerson[] {
   return formsOf(person.externalRef).map((externalRef) => ({ ...person, externalRef }));
 }
 
-/**
- * Finds, in portions, the vouchers from which something must be erased. With a time, only what was written until then
- * counts.
- */
+/** Finds, in portions, the vouchers with something to erase. With a time, only what was written until then counts. */
 export async function* findPortions(
   db: Queryable,
   person: ErasedPerson,

@@ -4,9 +4,7 @@ import type { RandomBytes } from "../platform/base32.ts";
 import { openPool } from "../platform/db/pool.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
 
-/**
- * The dependencies of voucherctl, and of the steps of `npm start` that prepare the database. They do not load BullMQ.
- */
+/** The dependencies of voucherctl, and of steps of `npm start` that prepare the database. They load no BullMQ. */
 export interface AdminContext {
   log: Logger;
   pool: pg.Pool;

@@ -11,9 +11,7 @@ const kindOf = (content: Buffer) => {
   return null;
 };
 
-/**
- * A picture. Its name consists of a hash of its content and its kind: `3f….png`. Audit entries contain only the name.
- */
+/** A picture. Its name is a hash of its content, and its kind: `3f….png`. Audit entries contain only the name. */
 export interface Picture {
   name: string;
   content: Buffer;

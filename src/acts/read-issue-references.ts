@@ -1,10 +1,7 @@
 import type pg from "pg";
 import { selectIssueReferences } from "./db/issue-references.ts";
 
-/**
- * Adds to each batch the reference under which it was issued, or the text that replaced it in an erasure. Null if there
- * is none.
- */
+/** Adds to each batch its issue reference, or the text that replaced it in an erasure. Null if there is none. */
 export async function withIssueReferences<Batch extends { id: string }>(
   { pool }: { pool: pg.Pool },
   batches: readonly Batch[],

@@ -8,9 +8,7 @@ import { type BatchResult, changeBatch, readBatchSize, remainingOf } from "./cha
 import { SUSPENSIONS_SCHEMA } from "./suspend-voucher.ts";
 import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
 
-/**
- * How long the sweeper leaves the histories of a batch to the call that suspended or resumed the batch. Milliseconds.
- */
+/** How long the sweeper leaves a batch's histories to the call that suspended or resumed the batch. Milliseconds. */
 const FOLLOW_MS = 10_000;
 /** Pause between two checks of the transactions of earlier calls. Milliseconds. */
 const LOOK_MS = 20;

@@ -27,10 +27,7 @@ export async function findVoucherId(
   throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code or id.`);
 }
 
-/**
- * Why a voucher cannot be voided at `now`. Null if it can. A Suspended voucher can be voided, because its issuer may
- * decide so.
- */
+/** Why a voucher cannot be voided at `now`, or null. An issuer can void a Suspended voucher. */
 export function voidRefusal(voucher: VoucherState, now: Date): Exclude<VoucherRefusal, "voucher_suspended"> | null {
   const refusal = voucherRefusal(voucher, now);
   return refusal === "voucher_suspended" ? null : refusal;

@@ -17,10 +17,7 @@ export interface AuditedCommand extends FormCommand {
   osUser: string;
   host: string;
   by: ActingBy;
-  /**
-   * Whether the command has begun a transaction that writes. If so, its changes may be committed even if the command
-   * fails later.
-   */
+  /** Whether the command has begun a transaction that writes. Then its changes may be committed even if it fails. */
   mayHaveWritten: boolean;
 }
 

@@ -63,8 +63,8 @@ SELECT l.contract_id AS "contractId", l.product_id AS "productId", l.brand_id AS
 SELECT l.batch_id AS "batchId", l.created_at AS "createdAt" FROM listings AS l WHERE l.id = $1::text;
 
 -- name: state_of_webhook_endpoint(id)
--- The state of a webhook endpoint, except failing_since, which deliveries change. Locks the row, because partners and
--- workers change it too.
+-- The state of a webhook endpoint, except failing_since, which deliveries change. Locks the row, because partners
+-- change it too.
 SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.secret_version AS "secretVersion",
        w.previous_secrets_until[1] AS "previousSecretUntil", w.created_at AS "createdAt"
@@ -111,8 +111,7 @@ SELECT o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
 SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origin = $1::text;
 
 -- name: state_of_deployment(id)
--- The only row of `deployment`. Finds it by any id, because `voucherctl` can change the id between the two reads for an
--- audit entry.
+-- The only row of `deployment`, whatever its id, because voucherctl can change it between an audit entry's two reads.
 SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::text AS "databaseOid"
   FROM deployment AS d WHERE d.singleton AND $1::text IS NOT NULL;
 
@@ -122,13 +121,11 @@ INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, e
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text, $8::jsonb, $9::jsonb);
 
 -- name: count_codes_read(batch_id, key_id, codes)
--- Adds to the counts in this hour's entry about a key that reads codes of a batch. Returns false if there is no such
--- entry.
+-- Adds to the counts in this hour's entry about a key that reads codes of a batch. Returns false without such an entry.
 SELECT count_codes_read($1::text, $2::text, $3::int) AS counted;
 
 -- name: insert_visit(os_user, host, by, command, arguments, entity_type, entity_id)
--- Inserts the entry of an operator's visit to a page. Omits before and after, because the role of the API processes may
--- not write them.
+-- Inserts the entry of an operator's visit to a page, without before and after, which API processes may not write.
 INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, entity_id)
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text);
 

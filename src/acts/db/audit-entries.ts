@@ -80,10 +80,7 @@ const insertEntry = sql.execute("insert_audit_entry", {
   before: orNull(jsonb<string>()),
   after: orNull(jsonb<string>()),
 });
-/**
- * Adds to the counts in this hour's entry about a key that reads codes of a batch. Returns false if there is no such
- * entry.
- */
+/** Adds to the counts in this hour's entry about a key that reads a batch's codes. Returns false if there is none. */
 export const countCodesRead = sql.requiredValue(
   "count_codes_read",
   { counted: boolean },
@@ -142,10 +139,7 @@ function isStateless(type: Entity["type"]): type is (typeof STATELESS)[number] {
   return STATELESS.some((stateless) => stateless === type);
 }
 
-/**
- * The state of an entity in this transaction. Null if there is none. Call `lockEntity` first, so that no other command
- * changes it.
- */
+/** The state of an entity, or null. Call `lockEntity` first, so that no other command changes the entity. */
 export async function readEntityState(tx: Transaction, { type, id }: Entity): Promise<EntityState | null> {
   if (isStateless(type)) return null;
   const { rows } = await tx.query<EntityState>(STATE_OF[type](id));

@@ -127,8 +127,7 @@ SELECT v.id, k.kind, k.text FROM unnest($1::text[]) AS v (id)
                      SELECT 1701995891, hashtext(p.user_id) FROM purchases AS p WHERE p.voucher_id = v.id) AS k;
 
 -- name: try_lock_texts(id, kind, text)
--- Tries the advisory locks of references and users without waiting. Returns the vouchers for which another transaction
--- has such a lock.
+-- Tries the locks of references and users without waiting. Returns the vouchers with a lock that could not be taken.
 SELECT t.id FROM unnest($1::text[], $2::int[], $3::int[]) AS t (id, kind, text)
  GROUP BY t.id HAVING NOT bool_and(pg_try_advisory_xact_lock(t.kind, t.text));
 
@@ -153,8 +152,7 @@ SELECT e.erased_texts AS texts FROM erase_user($1::text, coalesce($2::timestampt
 SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text, coalesce($3::timestamptz, 'infinity')) AS e;
 
 -- name: find_erased_form(owner, text)
--- The text that replaces a text of an organization or, if the owner is empty, a user's id. Null if there is no such
--- organization.
+-- The text that replaces an organization's text or, if owner is empty, a user's id. Null for an unknown organization.
 SELECT erased_form($1::text, $2::text) AS form;
 
 -- name: select_erasures(since)
@@ -181,7 +179,7 @@ SELECT f.organization_id AS "organizationId", f.reference, coalesce(max(f.of_bat
  GROUP BY f.organization_id, f.reference ORDER BY 1, 2;
 
 -- name: select_erased_users(since)
--- The texts that replaced the ids of the users that were erased since a time, and the time up to which the erasure
+-- The texts that replaced the ids of users who were erased since a time, and the time up to which their data was
 -- erased.
 SELECT u.user_id AS form, u.up_to AS "erasedAt" FROM erased_users AS u
  WHERE u.erased_at >= $1::timestamptz ORDER BY u.erased_at, u.user_id;
@@ -191,7 +189,6 @@ SELECT u.user_id AS form, u.up_to AS "erasedAt" FROM erased_users AS u
 SELECT u.user_id AS "userId", u.form FROM find_erased_users($1::text[]) AS u;
 
 -- name: find_references_to_erase(organization_id, form)
--- The batches whose original references are in the database although these texts once replaced them, as after a
--- restore.
+-- The batches whose original references are in the database after a restore, although these texts replaced them.
 SELECT r.organization_id AS "organizationId", r.issue_ref AS "externalRef", r.form
   FROM find_erased_references($1::text[], $2::text[]) AS r;

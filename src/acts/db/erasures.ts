@@ -114,10 +114,7 @@ export function eraseEvents(
   return callEraseEvents(tx, { ...columnsOf(erasing, "voucherId", "sequence"), upTo });
 }
 
-/**
- * In all tables that are not about vouchers, replaces a user's id in what was written up to a time. Returns the number
- * of replaced texts.
- */
+/** Replaces a user's id outside the tables of vouchers, in rows written up to a time. Returns the number of texts. */
 export const eraseUser = sql.requiredValue(
   "erase_user",
   { texts: bigint },
@@ -135,10 +132,7 @@ export const eraseReference = sql.requiredValue(
   { organizationId: text, reference: text, upTo: orNull(timestamptz) },
 );
 
-/**
- * The text that replaces an organization's text or, if the owner is empty, a user's id. Null if the organization is
- * unknown.
- */
+/** The text that replaces an organization's text or, if `owner` is empty, a user's id. Null for an unknown owner. */
 export const findErasedForm = sql.value("find_erased_form", { form: text }, { owner: text, text });
 
 export const selectErasures = sql.rows(

@@ -5,7 +5,6 @@ SELECT o.id, o.name, o.sandbox, o.created_at AS "createdAt" FROM organizations A
  ORDER BY o.id LIMIT $3::int;
 
 -- name: list_brands(org?, name?, after, limit)
--- Brands in id order.
 SELECT b.id, b.organization_id AS "organizationId", b.name, b.colour, l.name AS logo, b.created_at AS "createdAt"
   FROM brands AS b LEFT JOIN brand_logos AS l ON l.brand_id = b.id
  WHERE b.id > $3::text AND ($1::text IS NULL OR b.organization_id = $1::text)
@@ -13,7 +12,6 @@ SELECT b.id, b.organization_id AS "organizationId", b.name, b.colour, l.name AS 
  ORDER BY b.id LIMIT $4::int;
 
 -- name: list_products(org?, brand?, name?, after, limit)
--- Products in id order.
 SELECT p.id, p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
        p.benefit_months AS "benefitMonths", p.usage_unit_label AS "usageUnitLabel", p.created_at AS "createdAt"
   FROM products AS p JOIN brands AS b ON b.id = p.brand_id
@@ -33,8 +31,7 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
  ORDER BY b.id LIMIT $6::int;
 
 -- name: list_operators(after, limit)
--- Operators in id order, without their tokens. oldTokensUntil: when the last replaced token expires. Null if all have
--- expired.
+-- Operators in id order, without tokens. oldTokensUntil: when the last replaced token expires. Null if none is left.
 SELECT o.id, o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
        CASE WHEN o.revoked_at IS NOT NULL THEN 'Revoked' WHEN o.expires_at <= clock_timestamp() THEN 'Expired' ELSE 'Active' END AS state,
        (SELECT max(t.expires_at) FROM operator_tokens AS t WHERE t.operator_id = o.id AND t.expires_at > clock_timestamp()) AS "oldTokensUntil"

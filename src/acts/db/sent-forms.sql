@@ -1,6 +1,5 @@
 -- name: insert_sent_form(token, command, arguments, entity_id)
--- Records that a form was sent. Inserts no row if it was sent before. Waits for a transaction that claims the same
--- form.
+-- Records that a form was sent, unless it was sent before. Waits for a transaction that claims the same form.
 INSERT INTO sent_forms (token, command, arguments, entity_id) VALUES ($1::uuid, $2::text, $3::jsonb, $4::text)
     ON CONFLICT (token) DO NOTHING;
 

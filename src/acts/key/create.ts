@@ -7,9 +7,7 @@ import { act } from "../act.ts";
 import { choices, dollars, integer, networks, optional, text, time } from "../fields.ts";
 import { type AuditContext, withAuditEntry } from "../with-audit-entry.ts";
 
-/**
- * A key's id, and the secret that partners send. Only the secret's hash is stored, so the secret cannot be shown again.
- */
+/** A key's id and secret. Only the secret's hash is stored, so the secret cannot be shown again. */
 export interface ShownKey {
   id: string;
   key: string;

@@ -4,10 +4,7 @@ import { act } from "../act.ts";
 import { text } from "../fields.ts";
 import { withAuditEntry } from "../with-audit-entry.ts";
 
-/**
- * The name of a time zone as the runtime spells it, which may differ in case. Null if the runtime does not know the
- * zone.
- */
+/** The name of a time zone as the runtime spells it. Null if the runtime does not know the zone. */
 function findZone(name: string): string | null {
   try {
     return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone;

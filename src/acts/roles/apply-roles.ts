@@ -161,10 +161,7 @@ function readGrants(grants: string, prefix: string): Grant[] {
   ).flat();
 }
 
-/**
- * Sentences for an operator: rights of other roles that the deployment has not granted, and rights that its own roles
- * lack.
- */
+/** For operators: rights of other roles that the deployment has not granted, and rights that its own roles lack. */
 export async function findRightsRisks(
   db: Queryable,
   grantsOfWings: readonly URL[],

@@ -27,8 +27,7 @@ GRANT EXECUTE ON FUNCTION voucher_suspended(text, timestamptz) TO pva_api, pva_a
 -- Histories call these functions, and so do triggers on data that may be erased.
 GRANT EXECUTE ON FUNCTION log_index_of(bigint, bigint[], bigint), owns_table(oid) TO pva_api, pva_admin;
 
--- The service moves the times of batches, windows, contracts and reservations only with this function, and the function
--- does so only in a sandbox.
+-- The service moves the times of rows only with this function, which refuses live organizations.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
 -- Statements find the replacement of an erased text with these functions. No role may read the erasure keys.
@@ -41,8 +40,7 @@ GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
 -- Finds what audit entries and sent forms contain about a user, in the same way as an erasure.
 GRANT EXECUTE ON FUNCTION named_users(jsonb) TO pva_admin;
 
--- Processes add marks (random ids) only with this function. A process remembers marks, and so recognizes a server that
--- has lost commits.
+-- Processes add random marks only with this function, and remember them: a server without them has lost commits.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
 GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
 
@@ -73,8 +71,7 @@ GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 -- Redemptions are inserted and never changed.
 GRANT SELECT, INSERT ON redemptions TO pva_api;
 
--- Lists of redemptions are final up to `closed_until`: no redemption can be added before this time. A trigger ensures
--- that it only moves forward.
+-- Lists of redemptions are final up to `closed_until`. A trigger ensures that it only moves forward.
 GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
 -- Final statements are stored as they were first read. A trigger rejects statements of months to which redemptions may
@@ -96,8 +93,7 @@ GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_published TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
--- The end of the event feed moves at most to the last id that was taken from the sequence. A trigger rejects a move
--- back.
+-- The end of the event feed moves at most to the last id taken from the sequence. A trigger rejects a move back.
 GRANT SELECT ON SEQUENCE log_batch_ids TO pva_api;
 GRANT EXECUTE ON FUNCTION event_writers(), move_event_feed(timestamptz) TO pva_api;
 GRANT SELECT, UPDATE (final_id, complete_until, next_id, next_complete_until, next_at, writers) ON event_feed TO pva_api;

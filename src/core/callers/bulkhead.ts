@@ -2,10 +2,7 @@ import { AppError } from "../../platform/api/errors.ts";
 import { CallerLeft, FairSlots } from "../../platform/batching/fair-slots.ts";
 import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
-/**
- * The caller that a call serves: the organization or visitor whose share of the connections the call uses, and a signal
- * that aborts when the caller disconnects.
- */
+/** The caller whose share of the connections a call uses, with a signal that aborts when the caller disconnects. */
 export type Requester<Who extends Share> = { readonly signal?: AbortSignal | undefined } & (Who extends "organization"
   ? { readonly organizationId: string }
   : Who extends "visitor"
@@ -38,10 +35,7 @@ export interface PlaceWait {
   continues?: boolean;
 }
 
-/**
- * Limits how many calls of one kind run and wait, so that a flood of calls leaves connections for other kinds of calls
- * and for other callers.
- */
+/** Limits how many calls of one kind run and wait, so that a flood leaves connections for other kinds and callers. */
 export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead<Who> {
   const slots = new FairSlots(kind.connections);
   let calls = 0;

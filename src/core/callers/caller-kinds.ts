@@ -1,6 +1,5 @@
 /**
- * Among whom the connections of a kind of caller are divided. `none`: they are not divided. A visitor is a signed-in
- * user, or the address of an anonymous caller.
+ * Among whom a kind of caller divides its connections. A visitor is a signed-in user, or an anonymous caller's address.
  */
 export type Share = "organization" | "visitor" | "none";
 
@@ -23,9 +22,7 @@ const kind = <const Who extends Share>(declared: CallerKind<Who>) => declared;
  * `share` is not `none`, no single caller can take all of them.
  */
 export const CALLER_KINDS = {
-  /**
-   * Even if the maximum number of calls waits, the last one starts within half a second, with chains of usual length.
-   */
+  /** With chains of usual length, a call starts within half a second, even if the maximum number of calls waits. */
   partnerCalls: kind({
     calls: "Partners' histories, lists, receipts and webhook endpoints",
     connections: 4,
@@ -105,9 +102,7 @@ export const PROBE_CONNECTIONS = 1;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
-/**
- * Connections of an API process's pool. The pool has enough for all kinds together, so that no kind waits for another.
- */
+/** Connections of an API process's pool: enough for all kinds together, so that no kind waits for another. */
 export const POOL_MAX =
   sum(Object.values(BATCHED_CONNECTIONS)) +
   sum(Object.values(CALLER_KINDS).map(({ connections }) => connections)) +

@@ -23,10 +23,7 @@ export const EVENT_CODES = {
 export type EventType = keyof typeof EVENT_CODES;
 export const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 
-/**
- * The content of an event. `data.nonce` has 128 random bits. Without it, a guess of the voucher's code could be checked
- * against the public hash.
- */
+/** An event's content. Without `data.nonce` (128 random bits), its public hash would confirm a guessed code. */
 export interface EventContent {
   voucherId: string;
   sequence: number;
@@ -129,9 +126,7 @@ function readErasedSequences({ eventType, payload }: Pick<StoredEvent, "eventTyp
   }
 }
 
-/**
- * The reason that an administrator gave for an event. Null if there is none, or if the payload was erased or damaged.
- */
+/** The reason that an administrator gave for an event. Null if there is none, or no intact payload. */
 export function reasonIn(payload: string | null): string | null {
   try {
     return String(JSON.parse(String(payload)).data.reason ?? "") || null;
@@ -140,10 +135,7 @@ export function reasonIn(payload: string | null): string | null {
   }
 }
 
-/**
- * Whether an event still has the payload that was sealed: it is not Pending, and its payload was neither erased nor
- * changed.
- */
+/** Whether an event still has the payload that was sealed: not Pending, and neither erased nor changed. */
 export function keepsPayload({ payload, recordHash }: Pick<StoredEvent, "payload" | "recordHash">): boolean {
   return payload !== null && hash("sha256", payload) === recordHash;
 }
@@ -155,10 +147,7 @@ export function isErased(sequence: number, events: readonly StoredEvent[]): bool
 }
 
 interface ChainProblem {
-  /**
-   * The sequence of the event at which the chain breaks. If the head in the voucher's row is wrong, the head's
-   * sequence.
-   */
+  /** The sequence of the event at which the chain breaks, or of the head in the voucher's row if the head is wrong. */
   sequence: number;
   problem: string;
 }
@@ -236,10 +225,7 @@ function listErasures(events: readonly StoredEvent[]): Erasure[] {
   return sealed.flatMap((event) => erasedSequencesOf(event).map((erased) => ({ by: event.sequence, erased })));
 }
 
-/**
- * Checks an event's erasure: if its payload is missing, a later event must list it, and if it is an erasing event, it
- * must list only earlier events.
- */
+/** Checks that a later event lists an event without payload, and that an erasing event lists only earlier events. */
 function findFalseErasure(event: StoredEvent, erasures: readonly Erasure[]): string | null {
   const { sequence, eventType, payload, erasedBy } = event;
   const isEarlier = (erased: number) => Number.isInteger(erased) && erased >= 1 && erased < sequence;
@@ -250,10 +236,7 @@ function findFalseErasure(event: StoredEvent, erasures: readonly Erasure[]): str
   return payload !== null || erasures.some(names) ? null : "no later event says that the payload was erased";
 }
 
-/**
- * Compares a payload with the stored event, without `data`, which is stored only in the payload. Also checks the
- * canonical form.
- */
+/** Compares a payload, except `data`, with the stored event. Also checks the payload's canonical form. */
 function findDifference(voucherId: string, event: StoredEvent, previousHash: string): string | null {
   const payload = event.payload as string;
   let sealed: Record<string, unknown>;

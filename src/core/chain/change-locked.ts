@@ -10,10 +10,7 @@ export interface VoucherChange {
   write(tx: Transaction, vouchers: readonly LockedVoucher[], now: Date): Promise<void>;
 }
 
-/**
- * Changes the locked vouchers to which the change applies, except damaged ones. Returns how many were changed and how
- * many are damaged.
- */
+/** Changes the locked vouchers to which the change applies. Returns how many, and how many damaged it has left out. */
 export async function changeLocked(
   tx: Transaction,
   voucherIds: readonly string[],

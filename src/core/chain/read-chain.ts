@@ -27,10 +27,7 @@ import {
 } from "./chain.ts";
 import { selectCanonPreservedSince, selectEventsPage } from "./db/events.ts";
 
-/**
- * Returns a function that reads the time since which this deployment keeps payloads. The time never changes, so a
- * process queries it only once.
- */
+/** Returns a function that reads once, and remembers, the time since which this deployment keeps payloads. */
 export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
   let known: Date | undefined;
   return async () => {
@@ -43,10 +40,7 @@ type SeenEvent = StoredEvent & { logIndex: number | null };
 
 type Deps = Confirming & { pool: pg.Pool; preservedSince: () => Promise<Date> };
 
-/**
- * Reads a chain and its payloads for the voucher's partner, and waits until the standbys have what was read. Works
- * without Redis.
- */
+/** Reads a chain and its payloads for the voucher's partner, and waits for the standbys. Works without Redis. */
 export async function readPartnerChain(
   ctx: Deps & { partnerCalls: Bulkhead<"organization">; voucherReads: VoucherReads; limits: Limits },
   caller: Caller,

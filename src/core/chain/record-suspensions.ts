@@ -51,10 +51,7 @@ export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<num
   return count;
 }
 
-/**
- * Records the events of the vouchers in a range of serials. `last` is null after the last range. `isWhole` is true if
- * the range had no locked voucher.
- */
+/** Records the events of a range of serials. `last`: null after the last range. `isWhole`: no voucher was locked. */
 async function recordRange(ctx: Deps, tx: Transaction, { batchId }: DueSuspension, after: number) {
   const nothing = { recorded: 0, isWhole: false, last: null };
   // While this transaction has the row's lock, no other call can suspend or resume the batch.
@@ -72,10 +69,7 @@ async function recordRange(ctx: Deps, tx: Transaction, { batchId }: DueSuspensio
   return { recorded: changed, isWhole: locked.size === range.length, last };
 }
 
-/**
- * A change that adds missing events to histories. It applies to vouchers whose histories have this state of
- * `suspension`.
- */
+/** A change that adds missing events to histories with this state of `suspension`. */
 type HistoryChange = VoucherChange & { suspension: Suspension | "none" };
 
 /** Adds the suspended event to the histories that lack it after their batch was suspended. */
@@ -116,10 +110,7 @@ export async function resumeLocked(
   await writeSuspension(tx, vouchers, events, null);
 }
 
-/**
- * Makes the missing suspended event of each locked voucher whose batch was suspended. `since` in the event is the time
- * from which calls were refused because of it.
- */
+/** Makes the missing suspended event of locked vouchers. Calls were refused from the event's time `since` on. */
 export async function lackingSuspensions(
   { randomBytes }: Pick<Deps, "randomBytes">,
   tx: Transaction,
@@ -137,9 +128,7 @@ export async function lackingSuspensions(
   );
 }
 
-/**
- * Appends one event to the history of each locked voucher, and sets the state of its suspension in the voucher's row.
- */
+/** Appends one event to each locked voucher's history, and sets the state of suspension in the voucher's row. */
 export async function writeSuspension(
   tx: Transaction,
   vouchers: readonly LockedVoucher[],

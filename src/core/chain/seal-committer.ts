@@ -6,19 +6,13 @@ import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { readChainsToSeal, sealChains } from "./seal-events.ts";
 import type { SealJob, SealReply } from "./seal-job.ts";
 
-/**
- * Maximum wait for the lock of a voucher's row. When it is over, the seal job fails, and the sweeper adds another one.
- * Milliseconds.
- */
+/** Maximum wait for a voucher's lock. After it, the seal job fails, and the sweeper adds another. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 /** A job's result is the number of events that it sealed, or null if the voucher stayed locked. */
 type SealCommitter = GroupCommitter<SealJob, number | null>;
 
-/**
- * Opens the group committer for a worker's seal jobs. Calls `onAnnounced` after each commit that wrote events for
- * webhook endpoints to the outbox.
- */
+/** Opens a worker's group committer for seal jobs. Calls `onAnnounced` after commits that wrote to the outbox. */
 export function openSealCommitter(
   ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },
 ): SealCommitter {

@@ -30,18 +30,13 @@ export async function readPending(tx: Transaction, chains: readonly LockedChain[
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
 }
 
-/**
- * What a transaction writes for its sealed events besides the chains: a leaf batch for the log, and rows of the outbox
- * if any webhook endpoint is enabled.
- */
+/** What a transaction writes besides the chains: a leaf batch for the log, and the outbox if an endpoint is enabled. */
 export interface EventSinks {
   leaves: LeafBatch;
   hasTargets: boolean;
 }
 
-/**
- * Opens the sinks of a transaction. Call it only after the statement that locks the transaction's vouchers was sent.
- */
+/** Opens the sinks of a transaction. Call it only after sending the statement that locks the vouchers. */
 export async function openSinks(tx: Transaction): Promise<EventSinks> {
   const [leaves, hasTargets] = await Promise.all([openLeafBatch(tx), hasEnabledTargets(tx)]);
   return { leaves, hasTargets };
@@ -58,8 +53,7 @@ interface Appended {
 }
 
 /**
- * Seals the Pending events of locked chains, in chain order. Then appends the given events as sealed events, at most
- * one per chain.
+ * Seals the Pending events of locked chains, in order. Then seals and appends the given events, one per chain at most.
  */
 export function appendEvents(
   { leaves, hasTargets }: EventSinks,
@@ -114,9 +108,7 @@ interface ChainsToSeal {
   sinks: EventSinks;
 }
 
-/**
- * Reads the heads and Pending events of chains. Call it only after the statement that locks their vouchers was sent.
- */
+/** Reads the heads and Pending events of chains. Call it only after sending the statement that locks the vouchers. */
 export async function readChainsToSeal(tx: Transaction, voucherIds: readonly string[]): Promise<ChainsToSeal> {
   const [chains, pending, sinks] = await Promise.all([
     readChainHeads(tx, voucherIds),
@@ -126,10 +118,7 @@ export async function readChainsToSeal(tx: Transaction, voucherIds: readonly str
   return { chains, pending, sinks };
 }
 
-/**
- * Seals the Pending events of locked vouchers. Returns the number of sealed events for each entry of `voucherIds`; if
- * an id is repeated, the repetitions get 0.
- */
+/** Seals the Pending events of locked vouchers. Returns the number of events per entry; a repeated id gets 0. */
 export function sealChains(
   voucherIds: readonly string[],
   { chains, pending, sinks }: ChainsToSeal,

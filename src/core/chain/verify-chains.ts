@@ -13,10 +13,7 @@ const RANGE_VOUCHERS = 2_000;
 /** Number of ranges in progress at the same time. With two, Postgres reads one while the process verifies the other. */
 const CONCURRENCY = 2;
 
-/**
- * Number of chains verified in one turn of the event loop. A turn takes about two milliseconds, so that redemptions
- * need not wait for long.
- */
+/** Number of chains verified in one turn of the event loop, which takes about two milliseconds. */
 const PIECE_CHAINS = 100;
 
 /** The largest SQL integer. No chain has so many events. */
@@ -56,8 +53,7 @@ export async function verifyAllChains(
   const total: VerifyResult = { vouchers: 0, events: 0, erased: 0, broken: [] };
   const ranges = allRanges(ctx);
   const verifyRanges = async () => {
-    // Both loops take their ranges from one generator. When a loop fails, it closes the generator, which ends the other
-    // loop.
+    // Both loops take ranges from one generator. A loop that fails closes the generator, which ends the other loop.
     for await (const [afterId, lastId] of ranges) {
       const result = await verifyRange(ctx, afterId, lastId);
       addResult(total, result);

@@ -7,8 +7,7 @@ import { readThenWrite } from "../../platform/db/transaction.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
 /**
- * The batcher that confirms reads. An item is the primary server's id, taken before a read. The result is true if the
- * same server has confirmed the read.
+ * Confirms reads. An item is the primary server's id before a read. The result is whether this server has confirmed it.
  */
 export type Confirmations = Batcher<string, boolean>;
 

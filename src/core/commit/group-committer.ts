@@ -9,10 +9,7 @@ import { isDatabaseUnavailable, retryConflicts } from "../../platform/db/transac
 export type Undecided =
   /** Another transaction has locked a row that the item needs. */
   | "locked"
-  /**
-   * The transaction could not get a lock other than that of an item's row, such as the lock of a reference. So it
-   * decided none of its items.
-   */
+  /** The transaction could not get a lock other than an item's row lock. So it decided none of its items. */
   | "crossed";
 
 export interface GroupCommitterOptions<Item, Result> {
@@ -24,10 +21,7 @@ export interface GroupCommitterOptions<Item, Result> {
   commit: (items: Item[], waitMs: number | null) => Promise<(Result | Undecided)[]>;
   /** The name of the lock for which an undecided item waits. Items of one group wait together. */
   groupOf: (item: Item, why: Undecided) => string;
-  /**
-   * The owner of an item. Owners share the batches, the connections and the capacity of the slow path fairly. All items
-   * of a group have the same owner.
-   */
+  /** The owner of an item and of its whole group. Owners share the batches, connections and slow path fairly. */
   ownerOf: (item: Item) => string;
   /** The result of an item that stays locked for `lockWaitMs`, or for which the slow path has no room. */
   busy: Result;
@@ -42,38 +36,22 @@ export interface GroupCommitterOptions<Item, Result> {
   waitingMax: number;
   /** Set if the caller never submits more than `waitingMax` items at a time, so that no item has to be refused. */
   isBounded?: true;
-  /**
-   * Number of connections of the slow path. Each of them can wait for one group. The fast path has one separate
-   * connection.
-   */
+  /** Number of connections of the slow path. Each can wait for one group. The fast path has its own. */
   slowConnections: number;
 }
 
-/**
- * Maximum number of items in one transaction. With this number, many items share the cost of a commit, and the
- * transaction still takes only milliseconds.
- */
+/** Maximum number of items in one transaction. Many items share a commit, which still takes only milliseconds. */
 const BATCH_MAX = 128;
-/**
- * Pauses before an item whose row was locked joins a later batch. Most transactions lock a row for a few milliseconds.
- * Milliseconds.
- */
+/** Pauses before an item whose row was locked joins a later batch. Most locks last a few milliseconds. Milliseconds. */
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
-/**
- * Minimum time between two attempts at an item on the slow path, for attempts that end undecided without having waited
- * for a lock. Milliseconds.
- */
+/** Minimum time between two attempts at an item on the slow path that did not wait for a lock. Milliseconds. */
 const REPEAT_AFTER_MS = 20;
-/**
- * The share of `waitingMax` that may be on the slow path. In a worker, each waiting item occupies a job slot, and the
- * fast path needs the other slots.
- */
+/** The share of `waitingMax` that may be on the slow path. In a worker, the fast path needs the other running jobs. */
 const SLOW_PATH_SHARE = 1 / 4;
 /** Maximum share of the slow path's items that one group may have. */
 const GROUP_SHARE = 1 / 2;
 /**
- * If a group makes no progress for this long, it counts as stalled. Its items that have not begun to wait for the lock
- * then get the result `busy`. Milliseconds.
+ * A group without progress for this long is stalled. Its items that do not wait for the lock get `busy`. Milliseconds.
  */
 const STALLED_AFTER_MS = 1_000;
 
@@ -84,10 +62,7 @@ interface Group<Item, Result> {
   slots: LimitFunction;
   /** All items of the group, including those that exceed the group's share and have not begun to wait for the lock. */
   waiting: number;
-  /**
-   * When an item of this group was last decided or, if none was decided yet, when the first item began to wait. On the
-   * monotonic clock, in milliseconds.
-   */
+  /** When an item of this group was last decided, or else when the first began to wait. Milliseconds, monotonic. */
   progressAt: number;
 }
 
@@ -147,8 +122,8 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     let outcome = await this.#fastPath.submit(item);
     for (const pauseMs of SKIPPED_PAUSES_MS) {
       if (outcome !== "locked") break;
-      // While locks last long, only a share of the skipped items may join later batches, because each waiting item of a
-      // worker occupies a job slot.
+      // While locks last long, only a share of the skipped items may join later batches: each is a running job of a
+      // worker.
       const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
       const mayJoin = isCalm || this.#skipped.hasRoom(owner);
       if (!mayJoin || this.#groups.has(this.#options.groupOf(item, outcome))) return this.#takeSlowPath(item, outcome);
@@ -221,9 +196,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     return group;
   }
 
-  /**
-   * Waits for a connection and then for the lock. Both waits together last at most until the first item's wait ends.
-   */
+  /** Waits for a connection and for the lock, together at most until the first item's wait ends. */
   #runSlowPath(group: Group<Item, Result>, items: Item[]): Promise<(Result | Undecided)[]> {
     const giveUpAt = Math.min(...items.map((item) => this.#slowItems.get(item) ?? 0));
     const remainingMs = () => giveUpAt - performance.now();
@@ -250,10 +223,7 @@ function shareOf(items: number, share: number): number {
   return Math.max(1, Math.floor(items * share));
 }
 
-/**
- * Time until a group counts as stalled. Its items that have not begun to wait for the lock then get `busy`.
- * Milliseconds.
- */
+/** Time until a group is stalled, and its items that do not wait for the lock get `busy`. Milliseconds. */
 function timeToStallMs(group: { progressAt: number }): number {
   return group.progressAt + STALLED_AFTER_MS - performance.now();
 }

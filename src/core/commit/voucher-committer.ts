@@ -12,10 +12,7 @@ interface VoucherCommitterOptions<Item, State, Result>
    * it awaits any. Reads the state of all items, because it is not yet known which vouchers will be locked.
    */
   read: (tx: Transaction, items: Item[]) => Promise<State>;
-  /**
-   * Decides items whose vouchers this transaction has locked. Returns one result per item, in order, and the statements
-   * to write.
-   */
+  /** Decides items of locked vouchers. Returns one result per item, in order, and the statements to write. */
   decide: (items: Item[], state: State, tx: Transaction) => Promise<Decided<Result[]>>;
   /** Called with the error of each failed transaction, before the transaction is tried again. */
   onFailed?: (error: unknown) => void;

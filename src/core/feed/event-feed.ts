@@ -17,10 +17,7 @@ const [MOVES_AFTER_PAUSE, MOVE_AGAIN_MS] = [3, 20];
 /** Maximum number of events that one search reads. If there are more, each waiting call searches for its own events. */
 const LOOK_EVENTS_MAX = 5_000;
 
-/**
- * The requester of a search for all organizations. It has no signal, because the search must continue when a caller
- * disconnects.
- */
+/** The requester of a search for all organizations, without a signal, because the search serves several callers. */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
 interface Deps {
@@ -99,10 +96,7 @@ export class EventFeed {
     return after;
   }
 
-  /**
-   * If the same read is already running, shares its result. One event may wake a thousand calls that need the same
-   * read.
-   */
+  /** Shares the result of a read that already runs, because one event may wake a thousand calls with the same read. */
   share<T>(key: string, read: () => Promise<T>): Promise<T> {
     const reading = (this.#reads.get(key) as Promise<T> | undefined) ?? read().finally(() => this.#reads.delete(key));
     this.#reads.set(key, reading);

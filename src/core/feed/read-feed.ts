@@ -28,16 +28,10 @@ const SCANNED_MAX = 10_000;
  */
 const SCANS_MAX = 10;
 
-/**
- * After these events, nobody can use the voucher's code. The payload of any other event contains a code that may still
- * be redeemed.
- */
+/** Events after which the voucher's code is useless. Payloads of other events contain a code that may be redeemed. */
 const CODE_ENDS: readonly EventType[] = ["voucher.instance.redeemed", "voucher.instance.voided"];
 
-/**
- * Number of hex digits of an event's hash in a cursor. They reveal that a restored database has another event in the
- * same slot.
- */
+/** Number of hex digits of an event's hash in a cursor. They reveal another event in its place after a restore. */
 const HASH_DIGITS = 16;
 
 interface Deps extends Confirming {
@@ -169,10 +163,7 @@ function digitsOf(place: FeedPlace | null): string {
   return place === null ? "" : place.recordHash.slice(0, HASH_DIGITS);
 }
 
-/**
- * Hides the payload from keys without the scope that lists codes. With the codes in the payloads, such a key could
- * redeem all vouchers.
- */
+/** Hides the payload from keys without the scope that lists codes, because payloads contain codes to redeem. */
 function viewFeedEvent(event: FeedEvent, { issues }: Caller, cursor: string): FeedEventView {
   const view = viewEvent(event);
   const payload = issues || CODE_ENDS.includes(view.eventType) ? view.payload : null;

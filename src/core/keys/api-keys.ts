@@ -6,10 +6,7 @@ import { ALPHABET, type RandomBytes } from "../../platform/base32.ts";
 export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook", "voucher.issue"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/**
- * The prefix shows whether a key's organization is live or a sandbox. The checksum includes the prefix, so a key with
- * the wrong prefix is malformed.
- */
+/** The prefix shows whether a key's organization is a sandbox. A key with the wrong prefix fails the checksum. */
 const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
 /** 40 symbols of 5 bits each: 200 random bits. */
 const SECRET_SYMBOLS = 40;
@@ -58,18 +55,12 @@ export function isWellFormedSecret(secret: string, prefix: string): boolean {
   );
 }
 
-/**
- * The hash by which a secret is stored and found: SHA-256, in hex. It needs neither a salt nor to be slow, because a
- * secret has 200 random bits.
- */
+/** The hash by which a secret is stored: SHA-256, in hex, without salt, because a secret has 200 random bits. */
 export function hashSecret(secret: string): string {
   return hash("sha256", secret);
 }
 
-/**
- * Makes a function that checks addresses against a list of addresses and CIDRs. An empty list allows all. An
- * IPv4-mapped IPv6 address counts as IPv4.
- */
+/** Makes a check of addresses against CIDRs. An empty list allows all. IPv4-mapped IPv6 addresses count as IPv4. */
 export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
   if (cidrs.length === 0) return () => true;
   const list = new BlockList();

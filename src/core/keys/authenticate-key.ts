@@ -24,10 +24,7 @@ interface Cached {
   usableUntil: number;
 }
 
-/**
- * How long a cached key is trusted, counted from the start of its query. With this limit, a revoked key stops working
- * within a second. Milliseconds.
- */
+/** How long a cached key is trusted, from the start of its query. A revoked key stops within a second. Milliseconds. */
 const TRUSTED_MS = 500;
 /** Maximum number of keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
 const CACHE_MAX = 10_000;
@@ -37,17 +34,11 @@ const WAITING_MAX = 10_000;
 /** Pause before usage of keys is recorded again after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
 
-/**
- * Finds an API key by the SHA-256 of its secret. Secrets have 200 random bits, so the duration of a search reveals
- * nothing useful.
- */
+/** Finds an API key by its secret's SHA-256. With 200 random bits, the duration of a search reveals nothing useful. */
 export class KeyAuthenticator {
   readonly #pool: pg.Pool;
   readonly #log: Logger;
-  /**
-   * Keys by the hash of their secret, in the order of their last query. An entry that is no longer trusted still shows
-   * that the key worked before.
-   */
+  /** Keys by their secret's hash, in the order of their last query. Older entries still show that a key worked. */
   readonly #cache = new Map<string, Cached>();
   readonly #seen: Batcher<string, ApiKey | null>;
   /**
@@ -114,10 +105,7 @@ export class KeyAuthenticator {
     return key;
   }
 
-  /**
-   * Returns a key that worked earlier in this process, even while Postgres is unavailable. The key may be invalid by
-   * now.
-   */
+  /** Returns a key that worked earlier in this process, even without Postgres. It may be invalid by now. */
   known(secret: string): Pick<AuthenticatedKey, "id" | "organizationId"> | null {
     if (!isWellFormedApiKey(secret)) return null;
     return this.#cache.get(hashSecret(secret))?.key ?? null;

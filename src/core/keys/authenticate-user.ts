@@ -54,10 +54,7 @@ const STARTS_PER_TURN = 4;
  * answers. Keys from a file are read only once. Milliseconds.
  */
 const WITHDRAWN_KEY_MS = 600_000;
-/**
- * Lifetime of fetched keys, minimum time between fetches for unknown key ids, and maximum duration of a fetch.
- * Milliseconds.
- */
+/** Lifetime of fetched keys, minimum time between fetches for unknown ids, maximum time of a fetch. Milliseconds. */
 const KEYS = { maxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldown: 10_000, timeoutDuration: 2_000 };
 /** Maximum length of a claim in a logged reason. Characters. */
 const SHOWN_MAX = 200;
@@ -80,10 +77,7 @@ export const TOKEN_VARIABLES = [
 ];
 export type TokenVariable = (typeof TOKEN_VARIABLES)[number];
 
-/**
- * Reports to operators, in a sentence that names no person, which variable makes tokens or keys unusable and why. Never
- * throws.
- */
+/** Tells operators, without naming persons, which variable makes tokens or keys unusable and why. Never throws. */
 export type ReportToken = (variable: TokenVariable, what: string) => void;
 
 /** Reports refused tokens, and keys that cannot be fetched, to operators. */
@@ -108,10 +102,7 @@ interface ReadingTokens<Caller> {
   telling: Telling;
 }
 
-/**
- * Verifies tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). Remembers valid tokens for a
- * few seconds.
- */
+/** Verifies JWTs (RFC 7519) with the configured JWKS (RFC 7517). Remembers valid tokens for a few seconds. */
 export class TokenAuthenticator<Caller> {
   readonly #rules: TokenRules;
   readonly #clock: DatabaseClock;

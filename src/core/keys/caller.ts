@@ -1,7 +1,4 @@
-/**
- * The caller of a partner route: an API key and its organization. The key can read and change only data of the
- * organization.
- */
+/** The caller of a partner route: an API key, which can read and change only its organization's data. */
 export interface Caller {
   keyId: string;
   organizationId: string;

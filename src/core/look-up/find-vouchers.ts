@@ -9,10 +9,7 @@ import { formsOf } from "../voucher/references.ts";
 import { hasFinalStatus, statusAt } from "../voucher/voucher.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/voucher-history.ts";
 
-/**
- * Maximum number of vouchers in one result. Only an imported code, or a reference that several organizations use, finds
- * several vouchers.
- */
+/** Maximum number of vouchers found. Only an imported code, or a reference of several organizations, finds several. */
 const FOUND_MAX = 1_000;
 
 /** The field by which to find vouchers, and its value. Codes may have any spelling that `normaliseCode` accepts. */
@@ -39,10 +36,7 @@ export async function findVouchers(
   return { items: await onSnapshot(ctx.pool, (tx) => findVouchersIn(tx, [organizationId], query)) };
 }
 
-/**
- * Finds vouchers of these organizations in a given transaction. Sets the service's planner settings for the rest of the
- * transaction.
- */
+/** Finds vouchers of these organizations. Sets the service's planner settings for the rest of the transaction. */
 export async function findVouchersIn(
   tx: Transaction,
   organizationIds: readonly string[],

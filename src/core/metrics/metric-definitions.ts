@@ -8,15 +8,9 @@ export interface MetricDefinition {
   labels: readonly string[];
   /** Upper bounds of a histogram. */
   buckets?: readonly number[];
-  /**
-   * Maximum number of label values that one process reports, for labels whose values customers choose. Further values
-   * are counted under `other`.
-   */
+  /** Maximum number of a label's values in one process, if customers choose them. Further values count as `other`. */
   valuesMax?: number;
-  /**
-   * Values of the metric's only label that are reported as 0 from the start. Without this, `rate` would not see the
-   * first increase, from nothing to 1.
-   */
+  /** Values of the only label that are reported as 0 from the start, because `rate` misses a first increase. */
   zero?: readonly string[];
 }
 
@@ -31,10 +25,7 @@ const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Powers of two up to the largest batch. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/**
- * Maximum number of brands that one process reports by name. For each, Prometheus keeps a series until the process
- * ends.
- */
+/** Maximum number of brands that a process reports by name. Prometheus keeps each series until the process ends. */
 export const BRANDS_MAX = 100;
 
 /** A metric's type, the processes that report it, its name and its labels. */

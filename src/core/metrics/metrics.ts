@@ -104,9 +104,7 @@ interface Gauges {
   clearGauges(): void;
 }
 
-/**
- * Opens a process's metrics, including those of wings and of Node. `measure` runs before each scrape and must not fail.
- */
+/** Opens a process's metrics, with those of wings and Node. `measure` runs before each scrape and must not fail. */
 export function openMetrics<Process extends ProcessKind>(
   process: Process,
   wings: readonly MetricsPart[],
@@ -141,8 +139,7 @@ export function openMetrics<Process extends ProcessKind>(
       oneAtATime(async () => {
         await measure(metrics);
         const texts: string[] = [];
-        // Renders one metric in each turn of the event loop, because a metric with a series per shard takes
-        // milliseconds.
+        // Renders one metric per turn of the event loop, because a metric with a series per shard takes milliseconds.
         for (const { name } of registry.getMetricsAsArray()) {
           await nextPiece();
           texts.push(await registry.getSingleMetricAsString(name));

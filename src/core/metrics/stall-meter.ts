@@ -1,13 +1,7 @@
-/**
- * Time between two ticks, which is also the maximum error of a measured stall. A hundred ticks a second cost less than
- * 0.1 % of a core. Milliseconds.
- */
+/** Time between two ticks, and maximum error of a measured stall. Costs less than 0.1 % of a core. Milliseconds. */
 const TICK_MS = 10;
 
-/**
- * Measures how long this process could not run code, because something blocked its event loop or the process was
- * frozen.
- */
+/** Measures how long this process could not run code, because its event loop was blocked or the process frozen. */
 export class StallMeter {
   readonly #monotonicMs: () => number;
   readonly #timer: NodeJS.Timeout;

@@ -32,9 +32,7 @@ function findPercentile(counts: readonly BucketCount[], share: number): number |
   return null;
 }
 
-/**
- * The value that the given share of the sorted values does not exceed, with one decimal. Null if there are no values.
- */
+/** The value that this share of the sorted values does not exceed, with one decimal. Null if there are no values. */
 export function percentileOf(sorted: readonly number[], share: number): number | null {
   const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
   return value === undefined ? null : Math.round(value * 10) / 10;

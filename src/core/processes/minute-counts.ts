@@ -8,9 +8,7 @@ import { type BucketCount, bucketOf, type Percentiles, percentilesOf } from "./l
 
 /** Interval at which a process sends its counts to Redis. Milliseconds. */
 const SEND_EVERY_MS = 5_000;
-/**
- * The prefix of the keys in Redis in which processes report. The braces keep these keys in one slot of a Redis Cluster.
- */
+/** The prefix of the Redis keys of processes' reports. The braces keep these keys in one slot of a Redis Cluster. */
 export const reportPrefix = ({ id }: { readonly id: string }) => `{pva:${id}:overview}`;
 
 /** The lengths of a minute and an hour, and how long their counts are kept. Milliseconds. */
@@ -22,10 +20,7 @@ const SPANS = {
 const keyOf = (deployment: Pick<DeploymentIdentity, "id">, span: string, atMs: number) =>
   `${reportPrefix(deployment)}:${span}:${atMs}`;
 
-/**
- * Maximum number of keys for which a process sends counts, for each of two groups: the keys with the most calls, and
- * the keys with the most calls over a limit.
- */
+/** Maximum number of busiest keys, and of keys with the most calls over a limit, whose counts a process sends. */
 const KEYS_MAX = 20;
 
 /** The facts of a request that are known when its response has ended. */
@@ -125,10 +120,7 @@ export class MinuteCounts implements Closable {
     this.#keys.set(key.keyId, counted);
   }
 
-  /**
-   * The counts of the keys with the most calls. The number of keys is limited, because each key adds a field to the
-   * sums of every minute.
-   */
+  /** The counts of the busiest keys. They are limited, because each key adds a field to the sums of every minute. */
   #busiestKeys(): (readonly [field: string, count: number])[] {
     const keys = [...this.#keys.values()];
     this.#keys = new Map();
@@ -209,10 +201,7 @@ export function busiestKeysIn(counts: readonly Counts[], now: Date): KeyCalls[] 
 /** Minimum number of calls over a limit in a minute for a key to count as limited: one a second. */
 const LIMITED_MIN = 60;
 
-/**
- * The keys with at least {@link LIMITED_MIN} calls over a limit in the last full minute, and at least one in the minute
- * before or after it.
- */
+/** Keys with at least {@link LIMITED_MIN} calls over a limit in the last full minute, and one in an adjacent minute. */
 export function limitedKeysIn(counts: readonly Counts[]): Omit<KeyCalls, "calls">[] {
   const [before = {}, last = {}, present = {}] = counts.slice(-3);
   return Object.entries(last).flatMap(([field, count]) => {

@@ -17,10 +17,7 @@ interface RequestFacts {
   reportedAs?: ReportedAs;
   keyId?: string;
   organizationId?: string;
-  /**
-   * The subject of a user's token. Null for an anonymous caller. It is never logged, because it could not be erased
-   * from a log.
-   */
+  /** The subject of a user's token, null for an anonymous caller. Never logged, because a log cannot be erased. */
   userId?: string | null;
   traceId?: string;
   errorCode?: string;
@@ -68,16 +65,12 @@ interface ObservingDeps {
   tokenSecrets: readonly TokenSecret[];
 }
 
-/**
- * Gives every request an id and sends it as X-Request-Id. Measures and logs the request when the response ends or the
- * caller disconnects.
- */
+/** Gives every request an id and sends it as X-Request-Id. Measures and logs the request when it ends. */
 export function observeRequests(
   { log, counts, calls, keys, metrics, tokenSecrets }: ObservingDeps,
   errorCodes: readonly string[],
 ): RequestHandler {
-  // Reports every counter as 0 from the start, because Prometheus `rate()` misses the first increase of a series that
-  // begins with 1.
+  // Reports every counter as 0 from the start, because Prometheus `rate()` misses the first increase of a new series.
   for (const code of errorCodes) metrics?.refusals.with(code).inc(0);
   return (request: Request, response: Response, next: NextFunction) => {
     const startedAt = request.arrivedAtMs ?? performance.now();
@@ -135,9 +128,7 @@ function attribute(keys: ObservingDeps["keys"], secret: string, locals: RequestF
   if (key.organizationId !== null) locals.organizationId = key.organizationId;
 }
 
-/**
- * The status of a closed response: 499 if the caller disconnected first, 500 if the rest of the body could not be sent.
- */
+/** The status of a closed response: 499 if the caller disconnected first, 500 if the body could not be sent. */
 function finalStatus(response: Response): number {
   if (response.writableFinished) return response.statusCode;
   return response.headersSent && response.locals.failure !== undefined ? 500 : 499;

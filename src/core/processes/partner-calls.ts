@@ -17,17 +17,11 @@ const LISTS = {
 } as const;
 type List = keyof typeof LISTS;
 const LIST_NAMES = Object.keys(LISTS) as List[];
-/**
- * Maximum number of an organization's calls in one read. Includes the calls of both lists, and the counts of calls over
- * a limit.
- */
+/** Maximum number of an organization's calls in one read, from both lists and the counts of calls over a limit. */
 export const CALLS_MAX = 2_000;
 /** Calls over a limit are counted per period of this length. Milliseconds. */
 const MINUTE_MS = 60_000;
-/**
- * Maximum number of kinds of calls over a limit that a process counts between two writes. A kind is one organization,
- * key, route and error.
- */
+/** Maximum number of counters of calls over a limit between two writes: one per organization, key, route and error. */
 const LIMITED_MAX = 500;
 /** Stands for the organization of calls with an unknown key. */
 export const NO_ORGANIZATION = "none";
@@ -60,10 +54,7 @@ interface NotedCall extends Omit<PartnerCall, "at" | "count"> {
   requestId: string;
 }
 
-/**
- * The newest calls of an organization that wait to be written. When there are as many as the list may have, each new
- * call replaces the oldest.
- */
+/** An organization's newest calls that wait for a write. A new call replaces the oldest if the list is full. */
 interface Waiting {
   list: List;
   organizationId: string;
@@ -74,10 +65,7 @@ interface Waiting {
 /** The braces keep all keys in one slot of a Redis Cluster. */
 const prefixOf = ({ id }: Pick<DeploymentIdentity, "id">) => `{pva:${id}:calls}`;
 
-/**
- * The Redis keys of a list: for an organization's calls, for the request ids of these calls, and for the set of
- * organizations.
- */
+/** The Redis keys of an organization's calls, of the request ids of these calls, and of the list's organizations. */
 const keysOf = (prefix: string, list: List, organizationId: string) => {
   const start = prefix + LISTS[list].infix;
   return {
@@ -99,10 +87,7 @@ interface PartnerCallsDeps {
   onDropped: (calls: number) => void;
 }
 
-/**
- * Notes partners' calls in memory and writes them to Redis once a second. Calls that Redis does not accept in time are
- * dropped and counted.
- */
+/** Writes partners' calls to Redis once a second. Drops and counts calls that Redis does not accept in time. */
 export class PartnerCalls {
   readonly #deps: PartnerCallsDeps;
   readonly #timer: NodeJS.Timeout;
@@ -118,8 +103,7 @@ export class PartnerCalls {
   }
 
   /**
-   * Keeps a call in memory until the next write, without a round trip. Calls over a limit are only counted, because a
-   * flood consists of many similar calls.
+   * Keeps a call in memory until the next write. Only counts calls over a limit, because a flood's calls are similar.
    */
   note(ofOrganization: string | null, call: NotedCall): void {
     const organizationId = ofOrganization ?? NO_ORGANIZATION;

@@ -18,10 +18,7 @@ interface Deps {
   log: Logger;
 }
 
-/**
- * Records in the table `processes`, every ten seconds, that this process runs. A record is lost if Postgres is
- * unavailable.
- */
+/** Records every ten seconds in Postgres, if it is available, that this process runs. */
 export class ProcessRecord implements Closable {
   readonly id = crypto.randomUUID();
   readonly host = hostname();

@@ -9,9 +9,7 @@ import type { CanaryJob, RedeemJob, RedeemReply } from "./job.ts";
 
 /** Pause between two canaries of a shard. Milliseconds. */
 const EVERY_MS = 5_000;
-/**
- * Minimum pause between two canaries of a process. With more than twenty shards, each shard gets fewer. Milliseconds.
- */
+/** Minimum pause between two canaries of a process. With over twenty shards, each gets fewer. Milliseconds. */
 const APART_MS = 250;
 /** Pause after a canary without an answer. Milliseconds. */
 const AGAIN_MS = 1_000;
@@ -53,10 +51,7 @@ export class Canary implements Closable {
   readonly #closing = new AbortController();
   readonly #silentMs: number[];
   readonly #pauseMs: number;
-  /**
-   * For how long at least one shard has answered in time. An outage does not begin and end at the same time in all
-   * shards.
-   */
+  /** For how long at least one shard has answered in time. Outages begin and end at different times in shards. */
   #answeringMs = 0;
   #times: { at: number; ms: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -113,8 +108,7 @@ export class Canary implements Closable {
   }
 
   /**
-   * Whether a worker has answered a canary. An error of a worker counts as an answer too, because a worker of an
-   * earlier release cannot read canaries.
+   * Whether a worker has answered a canary, if only with an error: workers of earlier releases cannot read canaries.
    */
   async #send(voucherId: string): Promise<boolean> {
     const { redeemQueue, process, config } = this.#ctx;

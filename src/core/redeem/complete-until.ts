@@ -7,10 +7,7 @@ import { findCompleteUntil, moveCompleteUntil } from "./db/redemptions.ts";
 /** Minimum interval between two calls of `moveCompleteUntil` by one process. Milliseconds. */
 const MOVE_EVERY_MS = 1_000;
 
-/**
- * The requester of a move for all organizations. It has no signal, because the move must continue when a caller
- * disconnects.
- */
+/** The requester of a move for all organizations, without a signal, because the move serves several callers. */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
 /**

@@ -22,22 +22,14 @@ type ReferenceOutcome =
   | { kind: "ended" }
   /** Another transaction is redeeming or ending the reference. */
   | { kind: "held" }
-  /**
-   * Another server has become the primary. It may lack the data that was read for the response, so nothing is certain.
-   */
+  /** Another server has become the primary. It may lack what was read for the response, so nothing is certain. */
   | { kind: "elsewhere" };
 
-/**
- * Maximum number of references in one transaction, as many as in a batch of redemptions. Each takes an entry in
- * Postgres's table of locks.
- */
+/** Maximum number of references, and so of entries in Postgres's table of locks, in one transaction. */
 const BATCH_MAX = 128;
 /** Maximum number of requests that may wait in one process. */
 const WAITING_MAX = 4_000;
-/**
- * Pauses between attempts to end a reference that another transaction has locked. A redemption holds the lock for a few
- * milliseconds. Milliseconds.
- */
+/** Pauses between attempts to end a locked reference. A redemption locks it for a few milliseconds. Milliseconds. */
 const HELD_PAUSES_MS = [10, 30, 80, 200];
 /** Maximum number of ends that one statement deletes. It takes some 100 ms. */
 const DELETE_MAX = 10_000;

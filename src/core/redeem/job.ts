@@ -6,10 +6,7 @@ import { redeemRequest } from "./api/redeem.ts";
 
 const { note } = redeemRequest.shape;
 
-/**
- * One attempt to redeem one voucher: the request, with the voucher's id instead of the code, and with the token's hash
- * instead of the token.
- */
+/** One attempt to redeem a voucher: the request, with an id instead of the code and a hash instead of the token. */
 export const redeemJob = z.object({
   note,
   /**
@@ -20,10 +17,7 @@ export const redeemJob = z.object({
   voucherId: z.string(),
   organizationId: z.string(),
   keyId: z.string(),
-  /**
-   * Whether the key has a daily limit, as far as the API knows. If this is wrong or missing, the database still
-   * enforces the limit.
-   */
+  /** Whether the key has a daily limit, as far as the API knows. The database enforces the limit in any case. */
   capped: z.boolean().optional(),
   /** Null if the caller identified the voucher by its code. */
   ticket: z.string().nullable(),
@@ -31,15 +25,9 @@ export const redeemJob = z.object({
   tokenHash: z.string().nullable(),
   /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: z.number(),
-  /**
-   * The version of the reference's last end at the API's first read, or 0 without an end. If the reference has a later
-   * end by now, this attempt must not redeem.
-   */
+  /** The version of the reference's last end when the API first read it, or 0. A later end prevents the redemption. */
   seenEnd: z.number(),
-  /**
-   * The generation of ends at the first read. An end that came after this read is kept for at least two further
-   * generations.
-   */
+  /** The generation of ends at the first read. Later ends are kept for at least two further generations. */
   generation: z.number(),
 });
 export type RedeemJob = z.output<typeof redeemJob>;
@@ -58,14 +46,10 @@ export type CanaryJob = z.output<typeof canaryJob>;
 const redeemReply = z.discriminatedUnion("kind", [
   /** This attempt redeemed the voucher. */
   z.object({ kind: z.literal("redeemed"), redeemCode: z.string(), redeemedAtMs: z.number() }),
-  /**
-   * Another attempt has redeemed a voucher under this reference. The caller must read the redemption from the database.
-   */
+  /** Another attempt has redeemed a voucher under this reference. The caller must read that redemption. */
   z.object({ kind: z.literal("confirmed") }),
   z.object({ kind: z.literal("refused"), code: z.enum(REFUSAL_CODES) }),
-  /**
-   * The deadline had passed, or the reference was ended after the API's first read. So this attempt redeemed nothing.
-   */
+  /** The deadline had passed, or the reference was ended after the API's first read. Nothing was redeemed. */
   z.object({ kind: z.literal("late") }),
   /** The redemption would exceed the key's daily limit, which starts anew at midnight UTC. */
   z.object({ kind: z.literal("over_cap"), retryAfterSeconds: z.number() }),

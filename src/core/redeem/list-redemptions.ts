@@ -17,10 +17,7 @@ import {
 import type { CompleteUntil } from "./complete-until.ts";
 import { type ListedRedemption, selectRedemptions } from "./db/redemptions.ts";
 
-/**
- * A place in an organization's list of redemptions, with the time range of the list. Times are in milliseconds since
- * 1970.
- */
+/** A place in an organization's list of redemptions, with the list's time range. Milliseconds since 1970. */
 interface RedemptionsCursor {
   redeemedAtMs: number;
   /** The voucher of the last listed redemption at that time. Empty if none was listed. */

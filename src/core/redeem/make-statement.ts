@@ -46,10 +46,7 @@ export async function makeStatement(
   return { ...statement, rowsHash: hash.digest("hex") };
 }
 
-/**
- * A stored statement as readers get it. If the service has a log, the statement is final only after the log has signed
- * it.
- */
+/** A stored statement as readers get it. If the service has a log, it is final only once the log has signed it. */
 export function serveKept({ content, note, noteDue }: KeptStatement): Statement {
   const statement: Statement = JSON.parse(content);
   return note === null && noteDue ? { ...statement, final: false, rowsHash: null } : { ...statement, note };

@@ -55,8 +55,7 @@ export async function readRedemption(
 }
 
 /**
- * Like {@link readRedemption}, but returns null if there is none, and does not confirm the read. The caller must
- * confirm it.
+ * Like {@link readRedemption}, but returns null if there is none. The caller must confirm the read.
  * @throws BatcherFull.
  */
 export async function findRedemption(

@@ -38,10 +38,7 @@ interface RedeemJobResult {
   consumedTicket: string | null;
 }
 
-/**
- * The state on which a batch is decided: the locked vouchers, the database's time after the locks, and the redemptions
- * and ends of the references.
- */
+/** What decides a batch: the locked vouchers, the time after the locks, and the references' redemptions and ends. */
 interface RedeemState extends LockedVouchers {
   /** The redemptions of the references, by {@link refKey}. */
   confirmations: Map<string, Confirmation>;
@@ -92,10 +89,7 @@ export function openRedeemCommitter(
   });
 }
 
-/**
- * Runs one redeem job. Releases the voucher's lease in the background: a redeemed voucher is refused anyway, with or
- * without a lease.
- */
+/** Runs one redeem job. Releases the lease in the background: a redeemed voucher is refused with or without it. */
 export async function runRedeemJob(
   ctx: { redeemCommitter: RedeemCommitter; deployment: DeploymentIdentity; leases: Leases; log: Logger },
   attemptId: string,
@@ -216,10 +210,7 @@ async function redeemBatch(
   return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
 }
 
-/**
- * Returns the result of each request, and the new redemptions. Each new redemption changes the state in memory: the
- * voucher, the reference and the cap.
- */
+/** Decides each request, and updates the state in memory (voucher, reference, cap) with each new redemption. */
 function decideBatch(
   ctx: BatchContext,
   tx: Transaction,

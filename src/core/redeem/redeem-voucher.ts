@@ -109,8 +109,7 @@ async function findOutcome(
   attempt.voucher = voucher;
   if (earlierForm !== null) {
     const earlier = { ...attempt.reference, externalRef: earlierForm };
-    // Processes of an earlier release redeem under this form. Ending it makes sure that their attempts redeem nothing
-    // from now on.
+    // Processes of an earlier release redeem under this form. Ending it keeps their attempts from redeeming later.
     const { kind } = await tryToEnd(ctx, earlier, null);
     if (kind === "redeemed") {
       attempt.reference = earlier;
@@ -192,10 +191,7 @@ const refused = (error: AppError, readFrom: string | null = null): FoundOutcome 
   readFrom,
 });
 
-/**
- * Records how long the phases of a redeem took, after its reply has arrived. If the clocks of two hosts differ, a phase
- * counts as 0 instead of a negative duration.
- */
+/** Records how long the phases of an answered redeem took. Counts 0 where clocks of hosts make a phase negative. */
 function recordRedeemWait(
   { metrics }: Pick<Deps, "metrics">,
   { queuedMs, workedMs }: { queuedMs: number; workedMs: number },
@@ -209,9 +205,8 @@ function recordRedeemWait(
 /**
  * Every redeem ends here. Proves the outcome that was found, then answers. Before it answers that nothing was redeemed,
  * it ends every attempt up to now under the reference, including the call's own job, which may be delivered again. If
- * it finds a redemption while doing so, it answers with that redemption.
- * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for example because another
- * transaction may be redeeming.
+ * it finds a redemption then, it answers with that redemption.
+ * @throws AppError the refusal; `redeem_unknown` when no end could be committed, for example during a redemption.
  */
 async function proveAndAnswer(ctx: Deps, attempt: Attempt, found: FoundOutcome): Promise<RedeemResponse> {
   if (found.kind === "redeemed") return redemptionResponse(ctx, found.redemption, false);
@@ -235,8 +230,7 @@ function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): R
 }
 
 /**
- * Makes the response from the redemption that exists under the request's reference. If it is of another voucher, sets
- * `otherVoucher`, and logs and counts the case.
+ * The response for the redemption under the reference. If it is of another voucher, sets `otherVoucher` and logs it.
  */
 function recordedResponse(
   ctx: Deps,

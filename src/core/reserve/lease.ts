@@ -6,9 +6,7 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 
 const RELEASE = readFileSync(new URL("./release.lua", import.meta.url), "utf8");
 
-/**
- * If a lease of this age has no reservation, it is left over, and the next reserve call takes it over. Milliseconds.
- */
+/** A lease of this age without a reservation is left over: the next reserve call takes it over. Milliseconds. */
 export const ORPHAN_AFTER_MS = 2_000;
 
 /** The reservation to which a lease belongs. */
@@ -43,8 +41,7 @@ export class Leases {
     const tryToSet = () => this.#redis.set(key, `${ticket} ${keyId}`, "PX", lifetimeMs, "NX", "GET");
     const held = await tryToSet();
     if (held === null) return null;
-    // Computes the lease's age from its time to live. If Redis's clock was set back, the time to live is longer than
-    // the lifetime.
+    // Computes the age from the time to live, which exceeds the lifetime if Redis's clock was set back.
     const ageMs = Math.abs(lifetimeMs - (await this.#redis.pttl(key)));
     if (ageMs <= ORPHAN_AFTER_MS) return holderOf(held);
     await this.#redis.releaseLease(key, holderOf(held).ticket);
@@ -72,9 +69,7 @@ export function leaseKey(deploymentId: string, voucherId: string): string {
   return `lease:{${voucherId}}:${deploymentId}`;
 }
 
-/**
- * Releases a lease. Never fails. A lease that could not be released refuses other callers for at most two more seconds.
- */
+/** Releases a lease. Never fails. A lease that stays refuses other callers for at most two more seconds. */
 export async function releaseLease(
   { leases, log }: { leases: Leases; log: Logger },
   voucherId: string,

@@ -7,10 +7,7 @@ export interface TokenSecret {
   secret: string;
 }
 
-/**
- * Computes the ids of the configured secrets. The first secret signs new reservations. The others still verify the
- * reservations that they signed.
- */
+/** Computes the ids of the secrets. The first signs new reservations. The others verify what they signed. */
 export function nameTokenSecrets(secrets: readonly string[]): TokenSecret[] {
   return secrets.map((secret) => ({ id: hash("sha256", secret).slice(0, 8), secret }));
 }

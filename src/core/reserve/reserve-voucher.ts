@@ -28,20 +28,14 @@ interface Deps {
   log: Logger;
 }
 
-/**
- * The outcome that a call has found, before {@link proveAndAnswer} has proved it. `isCommitted`: a transaction has
- * committed it and waited for the standbys.
- */
+/** The outcome that a call has found, before {@link proveAndAnswer}. `isCommitted`: committed, and on the standbys. */
 type FoundOutcome =
   | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
   | { kind: "refused"; error: AppError; isCommitted: boolean }
   /** Another key holds the lease, perhaps without a reservation. */
   | { kind: "leased" };
 
-/**
- * Pauses before each further try of a call that found another key's lease. That key's call usually writes its
- * reservation within milliseconds. Milliseconds.
- */
+/** Pauses between tries while another key has the lease, usually for milliseconds. Milliseconds. */
 const LEASED_PAUSES_MS = [10, 30, 80, 200];
 
 /**

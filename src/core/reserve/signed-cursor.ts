@@ -1,10 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { signingSecret, type TokenSecret } from "./reservation-token.ts";
 
-/**
- * The lists with signed cursors. The MAC covers the list's name, so a cursor is valid only for its own list, and a
- * reservation's token is not a valid cursor.
- */
+/** The lists with signed cursors. The MAC covers the list's name, so a cursor is valid only for its own list. */
 type List = "redemptions" | "events";
 
 /** Length of a cursor's MAC in bytes. */

@@ -3,15 +3,10 @@ import { examples } from "../../platform/api/example.ts";
 import { count, named } from "../../platform/api/fields.ts";
 import { problem } from "../../platform/api/problems.ts";
 
-/**
- * Maximum number of seconds by which one call moves the times: 400 days. The database function `advance_sandbox`
- * enforces the same limit.
- */
+/** Maximum number of seconds by which one call moves times: 400 days. `advance_sandbox` enforces it too. */
 const ADVANCE_SECONDS_MAX = 34_560_000;
 
-/**
- * Maximum number of live reservations of a sandbox whose times can be moved. `advance_sandbox` enforces the same limit.
- */
+/** Maximum number of live reservations of a sandbox whose times move. `advance_sandbox` enforces it too. */
 export const LIVE_RESERVATIONS_MAX = 10_000;
 
 const SECONDS = problem("notWhole", { min: 1, max: ADVANCE_SECONDS_MAX });

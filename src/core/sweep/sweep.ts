@@ -15,18 +15,14 @@ import { expireReservations } from "./expire-reservations.ts";
 import { removeReservations } from "./remove-reservations.ts";
 import type { SweepReport } from "./report.ts";
 
-/**
- * Maximum time of a pass. Even if each task ends one step late, the pass ends within the time that a stopping process
- * has (CLOSE_MAX_MS). Milliseconds.
- */
+/** Maximum time of a pass. Even with late tasks, it fits into CLOSE_MAX_MS of a stopping process. Milliseconds. */
 const PASS_MAX_MS = 8_000;
 /** Maximum time of each task that works in several steps. Milliseconds. */
 const TASK_MAX_MS = 2_000;
 /** The part of the pass that stays reserved for each later task, however long the earlier tasks take. Milliseconds. */
 const TASK_MIN_MS = 250;
 /**
- * How long an event may be Pending before the sweeper requests its seal again. By then, its seal job was lost or still
- * waits for a worker. Milliseconds.
+ * How long an event may be Pending before the sweeper requests its seal again, as the job may be lost. Milliseconds.
  */
 const OVERDUE_AFTER_MS = 5_000;
 /** Maximum number of events for which one pass requests seals. */

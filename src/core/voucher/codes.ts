@@ -14,10 +14,7 @@ export const CODE_KEY_MAX = 64;
 /** A full stop, an underscore, and the asterisk that encloses a code in some barcodes. */
 const MARKS = "*._";
 
-/**
- * Characters that people and scanners add to codes and tickets: white space, dashes and invisible characters. A
- * Japanese keyboard types U+30FC for a dash.
- */
+/** Characters that people and scanners add: white space, dashes (U+30FC on Japanese keyboards) and invisible ones. */
 const SEPARATORS = /[\p{White_Space}\p{Dash}\u30fc\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 const SEPARATORS_AND_MARKS = new RegExp(`${SEPARATORS.source}|[${MARKS}]`, "gu");
 
@@ -41,8 +38,7 @@ function multiply(a: number, b: number): number {
   return product;
 }
 
-// All sixteen weights differ, and none is zero. So the check detects any single wrong symbol and any swap of two
-// symbols.
+// All sixteen weights differ and none is zero, so the check detects any wrong symbol and any swap of two symbols.
 /**
  * The sum over GF(32) of symbol i, counted from 1, times alpha^i. The sixteenth symbol is the check symbol, with the
  * weight alpha^0. It is the weighted sum of the first fifteen, so the sum of all sixteen is zero.
@@ -72,10 +68,7 @@ export function linkAddress({ baseUrl }: { baseUrl: string }, linkCode: string):
   return `${baseUrl}/r/${encodeURIComponent(linkCode)}`;
 }
 
-/**
- * Makes uniformly distributed random values. 256 is a multiple of 32, so the low five bits of a random byte are
- * uniform.
- */
+/** Makes uniform random values: 256 is a multiple of 32, so the low five bits of a random byte are uniform. */
 function symbolValues(count: number, randomBytes: RandomBytes): number[] {
   return Array.from(randomBytes(count), (byte) => byte & 31);
 }
@@ -89,10 +82,7 @@ function inGroups(values: readonly number[]): string {
   return text;
 }
 
-/**
- * Whether the check symbol is right. The API never refuses a code because of it, because imported codes have no check
- * symbol.
- */
+/** Whether the check symbol is right. The API refuses no code for it, because imported codes have none. */
 export function hasValidCheckSymbol(code: string): boolean {
   const key = normaliseCode(code);
   if (key?.length !== CODE_SYMBOLS) return false;
@@ -100,10 +90,7 @@ export function hasValidCheckSymbol(code: string): boolean {
   return !values.includes(-1) && weightedSum(values) === 0;
 }
 
-/**
- * Maximum number of symbols at a code's end that pages may show, and minimum number of hidden symbols. 12 hidden
- * symbols are too many to guess.
- */
+/** Maximum number of symbols that pages may show, and minimum number of hidden ones: 12 are too many to guess. */
 const END = { shown: 4, hiddenMin: 12 };
 
 /** The end of a code, by which people tell vouchers apart. If the code is too short, only an ellipsis. */
@@ -193,19 +180,13 @@ function fold(character: string): string {
 /** A ticket, alone or as JSON shows it: with quotation marks, braces and the name of its field. */
 const TICKET = /^[{"'“”]*(?:ticket["'“”]*:["'“”]*)?(rsv_[0-9a-z]+)["'“”,}]*$/i;
 
-/**
- * Returns a ticket as it was issued, even if it was typed with other separators, in upper case or as JSON shows it.
- * Returns all other text unchanged.
- */
+/** Restores a ticket that was typed with separators, in upper case or as JSON. Returns other text unchanged. */
 export function normaliseTicket(input: string): string {
   const [, ticket] = TICKET.exec(cleanTyped(input, SEPARATORS) ?? "") ?? [];
   return ticket?.toLowerCase() ?? input;
 }
 
-/**
- * Returns a redeem code in its stored form, from any spelling that {@link normaliseCode} accepts. Returns null if it
- * cannot be a redeem code.
- */
+/** Returns a redeem code in its stored form, from any spelling for {@link normaliseCode}. Null if it cannot be one. */
 export function normaliseRedeemCode(input: string): string | null {
   const values = Array.from(normaliseCode(input) ?? "", (symbol) => ALPHABET.indexOf(symbol));
   return values.length === REDEEM_CODE_SYMBOLS && !values.includes(-1) ? inGroups(values) : null;

@@ -3,16 +3,10 @@ import { TypeID, typeidUnboxed } from "typeid-js";
 /** The prefix of an id. It shows the kind of entity. */
 type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst" | "alr" | "opr";
 
-/**
- * The last two symbols (ten bits) of voucher and reservation ids. They are reserved for the number of the deployment
- * that stores the row. Always 0 today.
- */
+/** The last two symbols of voucher and reservation ids, reserved for the number of a deployment. Always 0 today. */
 const DEPLOYMENT = "00";
 
-/**
- * Makes a TypeID (https://github.com/jetify-com/typeid). Ids sort, byte by byte, in the order of their creation by the
- * processes' clocks, to the millisecond.
- */
+/** Makes a TypeID (https://github.com/jetify-com/typeid). Ids sort by the millisecond of their creation. */
 export function newId(prefix: IdPrefix): string {
   const id = typeidUnboxed(prefix);
   return prefix === "vch" || prefix === "rsv" ? id.slice(0, -DEPLOYMENT.length) + DEPLOYMENT : id;
@@ -24,10 +18,7 @@ export function firstIdAt(prefix: IdPrefix, time: Date): string {
   return TypeID.fromUUID(prefix, `${ms.slice(0, 8)}-${ms.slice(8)}-0000-0000-000000000000`).toString();
 }
 
-/**
- * Whether a `codeOrTicket` is a ticket. Check this before normalising, because normalising changes the prefix to upper
- * case.
- */
+/** Whether a `codeOrTicket` is a ticket. Check this before normalising, which makes the prefix upper case. */
 export function isTicket(codeOrTicket: string): boolean {
   return codeOrTicket.startsWith("rsv_");
 }

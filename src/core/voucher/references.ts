@@ -30,18 +30,12 @@ export function formsOf(text: string): string[] {
   return [...(earlier === null ? [] : [earlier]), normaliseReference(text)];
 }
 
-/**
- * Whether every proxy passes this reference on unchanged in a path. Many proxies decode a path or merge its slashes,
- * but none changes a query.
- */
+/** Whether every proxy passes this reference on unchanged in a path. Many decode a path or merge its slashes. */
 export function survivesInPath(reference: string): boolean {
   return /^[\w.~-]+$/.test(reference) && isPathSegment(reference);
 }
 
-/**
- * Whether a URL can end with this reference. Clients and proxies remove `.` and `..` from a path, whether encoded or
- * not.
- */
+/** Whether a URL can end with this reference. Clients and proxies remove `.` and `..`, even encoded ones. */
 export function isPathSegment(reference: string): boolean {
   return reference !== "." && reference !== "..";
 }

@@ -15,10 +15,7 @@ import { ENTITY_TYPE, statusAt } from "./voucher.ts";
 
 /** Maximum number of look-ups in one statement. */
 const BATCH_MAX = 256;
-/**
- * Maximum number of statements that run at the same time. With two, the database runs one while the process reads the
- * result of the other.
- */
+/** Maximum number of statements at the same time. While one runs, the process reads the result of the other. */
 const CONCURRENCY = 2;
 /** Maximum number of look-ups that may wait in one process. */
 const WAITING_MAX = 10_000;
@@ -27,8 +24,7 @@ const WAITING_MAX = 10_000;
 export type VoucherReads = Batcher<WantedVoucher, ResolvedVoucher>;
 
 /**
- * Opens the batcher for look-ups, for the first reads of reserve, redeem, release and events, and for reads of acquired
- * vouchers.
+ * Opens the batcher for look-ups, first reads of reserve, redeem, release and events, and reads of acquired vouchers.
  */
 export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherReads {
   return new Batcher((wanted) => resolveVouchers(ctx.pool, wanted), {

@@ -7,9 +7,7 @@ export type VoucherType = (typeof VOUCHER_TYPES)[number];
 export const AUDIENCES = ["OpenToAll", "ReferrerOnly"] as const;
 export type Audience = (typeof AUDIENCES)[number];
 
-/**
- * The kinds of windows. Through a `claim` window, users get vouchers for free. Through a `buy` window, for a payment.
- */
+/** The kinds of windows. In a `claim` window, users get vouchers for free. In a `buy` window, for a payment. */
 export const WINDOW_KINDS = ["claim", "buy"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
 
@@ -68,8 +66,7 @@ export function voucherRefusal(voucher: VoucherState, now: Date): VoucherRefusal
 }
 
 /**
- * The effect of a requested end on a voucher. `unchanged`: the voucher already has this end. `tooEarly`: the end must
- * be after `floor`.
+ * The effect of a requested end. `unchanged`: it is the voucher's end already. `tooEarly`: it must be after `floor`.
  */
 export type Extension =
   | { kind: "extended" }
@@ -77,10 +74,7 @@ export type Extension =
   | { kind: "refused"; code: VoucherRefusal }
   | { kind: "tooEarly"; floor: Date };
 
-/**
- * Decides whether a voucher gets another end. An Active, Suspended or Expired voucher does, if the new end is later
- * than both its current end and `now`.
- */
+/** Decides whether an Active, Suspended or Expired voucher gets an end later than `now` and than its current end. */
 export function decideExtension(voucher: VoucherState, validUntil: Date, now: Date): Extension {
   const code = hasFinalStatus(voucher) ? voucherRefusal(voucher, now) : null;
   if (code !== null) return { kind: "refused", code };
@@ -108,10 +102,7 @@ export function lacksSuspension(voucher: SuspensionState): boolean {
   return !hasFinalStatus(voucher) && voucher.suspension === null && voucher.batchSuspendedAt !== null;
 }
 
-/**
- * Whether a voucher's batch was resumed while the voucher's history lacks the event. Until it has that event, the
- * voucher is still suspended.
- */
+/** Whether a voucher is still suspended only because its history lacks the resumption of its batch. */
 export function lacksResumption(voucher: SuspensionState): boolean {
   return !hasFinalStatus(voucher) && voucher.suspension === "batch" && voucher.batchSuspendedAt === null;
 }

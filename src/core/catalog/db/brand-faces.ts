@@ -12,10 +12,7 @@ import {
 import { Statements } from "../../../platform/db/statements.ts";
 import type { StoredStatus } from "../../voucher/voucher.ts";
 
-/**
- * What pages show of a brand. `colour` is like `#0a7f5a`. `logo` is the name of the logo, which contains a hash of its
- * content.
- */
+/** What pages show of a brand. `colour` is like `#0a7f5a`. The name `logo` contains a hash of the logo's content. */
 const BRAND_FACE = { brand: text, colour: orNull(text), logo: orNull(text) };
 export type BrandFace = Row<typeof BRAND_FACE>;
 

@@ -9,8 +9,7 @@ SELECT o.name, o.sandbox, o.time_zone AS "timeZone" FROM organizations AS o WHER
 UPDATE organizations SET time_zone = $2::text WHERE id = $1::text;
 
 -- name: find_namesake(parent_id?, name)
--- The oldest entity with a name, ignoring case: an organization, a brand of the parent organization, or a product of
--- the parent brand.
+-- The oldest entity with a name, ignoring case: an organization, or a brand or product of the given parent.
 SELECT o.id FROM organizations AS o WHERE $1::text IS NULL AND lower(o.name) = lower($2::text)
  UNION ALL
 SELECT b.id FROM brands AS b WHERE b.organization_id = $1::text AND lower(b.name) = lower($2::text)
@@ -87,9 +86,8 @@ SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
   FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
 -- name: select_batches_of_organization(organization_id, before?, limit, counted_max)
--- The newest batches of an organization before an id, newest first. left: as in find_batch, but it stops at
--- counted_max, and includes vouchers that were suspended individually and vouchers of expired batches (isValid is
--- false).
+-- The newest batches of an organization before an id, newest first. left: as in find_batch, but at most counted_max. It
+-- includes vouchers that were suspended individually, and those of expired batches (isValid is false).
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil", b.suspended_at
           FROM brands AS br JOIN products AS p ON p.brand_id = br.id JOIN batches AS b ON b.product_id = p.id
@@ -123,8 +121,7 @@ SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, o.time
 SELECT $1::timestamptz <= clock_timestamp() AS past;
 
 -- name: extend_batch(id, valid_until)
--- Moves the end of a batch to a later time. Its vouchers keep their ends. Changes nothing if the batch already ends at
--- this time or later.
+-- Moves the end of a batch to a later time, unless it ends then or later. Its vouchers keep their ends.
 UPDATE batches AS b SET valid_until = $2::timestamptz, issued_until = coalesce(b.issued_until, b.valid_until)
  WHERE b.id = $1::text AND b.valid_until < $2::timestamptz;
 

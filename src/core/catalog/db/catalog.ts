@@ -137,10 +137,7 @@ export const insertBrand = sql.execute("insert_brand", { id: text, organizationI
 export const updateBrandName = sql.executeOne("update_brand_name", { id: text, name: text });
 export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint });
 export const findBatchSize = sql.value("find_batch_size", { count: integer }, { id: text });
-/**
- * Moves the end of a batch to a later time. The ends of its vouchers stay. Returns false if the batch already ends at
- * this time or later.
- */
+/** Moves the end of a batch, but not of its vouchers, to a later time. Returns false if it ends then or later. */
 export const extendBatchRow = sql.executeOne("extend_batch", { id: text, validUntil: timestamptz });
 export const selectOrganizationNames = sql.rows("select_organization_names", ORGANIZATION_NAME, { limit: integer });
 export const selectBrandsOfOrganization = sql.rows("select_brands_of_organization", BRAND, { organizationId: text });
@@ -217,9 +214,7 @@ export interface BatchSummary extends Row<typeof BATCH> {
   /** Present for a batch of a sandbox organization. */
   sandbox?: true;
   windows: Record<WindowKind, Window | null>;
-  /**
-   * Vouchers that can still be acquired through the windows, including reserved ones. Null if the batch has no window.
-   */
+  /** Vouchers that users can still acquire in the windows, including reserved ones. Null without a window. */
   left: number | null;
 }
 

@@ -13,10 +13,7 @@ export const findDamaged = sql.values("find_damaged", { id: text }, { voucherId:
 export const markBrokenChains = sql.prepare("mark_broken_chains", { voucherId: arrayOf(text) });
 const markWholeChains = sql.execute("mark_whole_chains", { after: text, last: text, broken: arrayOf(text) });
 
-/**
- * Records a check of the chains of the vouchers after `afterId` and up to `lastId`. The chains in `broken` are broken,
- * and all others are intact.
- */
+/** Records a check of the vouchers after `afterId` and up to `lastId`. All chains except `broken` are intact. */
 export async function recordChainCheck(
   db: Queryable,
   range: { afterId: string; lastId: string },

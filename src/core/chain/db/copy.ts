@@ -22,10 +22,7 @@ const COPY_VOUCHERS = `COPY vouchers (id, organization_id, batch_id, serial, las
 const COPY_EVENTS = `COPY voucher_events (voucher_id, sequence, event_type, occurred_at, seal_status,
   previous_hash, record_hash, payload, log_slot) FROM STDIN`;
 
-/**
- * Inserts vouchers and their first events with COPY, which is the fastest way to insert, and adds the events to the
- * leaf batch.
- */
+/** Inserts vouchers and their first events with COPY, which is fastest, and adds the events to the leaf batch. */
 export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[], batch: LeafBatch): Promise<void> {
   await copy(
     tx,
@@ -65,8 +62,7 @@ async function copy<Row>(
   fields: (row: Row) => string[],
 ): Promise<void> {
   let lines = "";
-  // In COPY's text format, backslashes, tabs and line ends are escaped. Codes and canonical JSON contain no tabs and no
-  // line ends.
+  // COPY's text format requires escapes for backslashes. Codes and canonical JSON contain no tabs and no line ends.
   for (const row of rows) lines += `${fields(row).join("\t").replaceAll("\\", "\\\\")}\n`;
   await pipeline(Readable.from([Buffer.from(lines)]), tx.query(copyFrom(text)));
 }

@@ -48,8 +48,7 @@ WITH sealed AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Pending events') FROM sealed;
 
 -- name: select_events_page(voucher_id, after, limit)
--- Events of one voucher with a sequence greater than `after`, in order. logIndex is null until the served checkpoint
--- contains the leaf.
+-- Events of one voucher after a sequence, in order. logIndex is null until the served checkpoint contains the leaf.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
@@ -115,8 +114,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, encode(e.record_hash, 'hex') AS 
  ORDER BY e.voucher_id, e.sequence LIMIT $3::int;
 
 -- name: write_log_slots(voucher_id, sequence, log_slot)
--- Sets the log_slot of sealed events: the id of their leaf batch and their position in it. Raises VS001 when an event
--- already has a log_slot.
+-- Sets the log_slot of sealed events: their leaf batch's id and their position in it. Raises VS001 if one is set.
 WITH logged AS (
   UPDATE voucher_events AS e SET log_slot = w.log_slot
     FROM unnest($1::text[], $2::int[], $3::bigint[]) AS w (voucher_id, sequence, log_slot)

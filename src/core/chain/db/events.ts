@@ -190,9 +190,7 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
   await tx.query("CLOSE logged_in_order");
 }
 
-/**
- * The next sealed events, after this voucher and sequence, that belong to no leaf batch. At most as many as fit in one.
- */
+/** The next sealed events, after this voucher and sequence, that belong to no leaf batch: as many as fit in one. */
 export function selectUnloggedEvents(
   tx: Transaction,
   { voucherId, sequence }: Pick<UnloggedEvent, "voucherId" | "sequence">,
@@ -207,9 +205,7 @@ export const writeTlogSlots = sql.prepareAll(
   { logSlot: arrayOf(bigint) },
 );
 
-/**
- * Maximum number of leaves in a leaf batch. The lowest twelve bits of a `logSlot` are the leaf's position in its batch.
- */
+/** Maximum number of leaves in a leaf batch. A `logSlot`'s lowest twelve bits are the leaf's position in its batch. */
 const BATCH_LEAVES_MAX = 4_096;
 
 /** The leaves that a transaction adds to the log, in the order in which it seals its events. */
@@ -219,18 +215,12 @@ export interface LeafBatch {
   hashes: string[];
 }
 
-/**
- * Opens the leaf batch of a transaction. Call it only after the statement that locks the transaction's vouchers was
- * sent.
- */
+/** Opens the leaf batch of a transaction. Call it only after sending the statement that locks the vouchers. */
 export async function openLeafBatch(tx: Transaction): Promise<LeafBatch> {
   return { id: await nextLogBatch(tx), hashes: [] };
 }
 
-/**
- * Adds an event to a leaf batch. Returns its `logSlot`, which contains the batch's id and the leaf's position in the
- * batch.
- */
+/** Adds an event to a leaf batch. Returns its `logSlot`: the batch's id, and the leaf's position in the batch. */
 export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
   if (hashes.length === BATCH_LEAVES_MAX) throw new Error(`a batch of the log has at most ${BATCH_LEAVES_MAX} leaves`);
   return id * BATCH_LEAVES_MAX + hashes.push(recordHash) - 1;

@@ -48,8 +48,8 @@ VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timest
 SELECT pg_advisory_xact_lock(key_cap_lock(w.key_id)) FROM unnest($1::text[]) AS w (key_id);
 
 -- name: select_key_caps(key_id)
--- How much locked keys may still redeem today (UTC), in redemptions and cents. Null means no limit. Keys without a cap
--- give no row.
+-- How much locked keys may still redeem today (UTC), in redemptions and cents. Null: no limit. Keys without caps: no
+-- row.
 SELECT k.id AS "keyId", k.max_per_day - coalesce(d.redemptions, 0) AS redemptions,
        ((k.max_amount_per_day_usd - coalesce(d.amount_usd, 0)) * 100)::bigint AS cents
   FROM api_keys AS k
@@ -93,8 +93,7 @@ SELECT k.id, k.label, o.name AS organization FROM api_keys AS k JOIN organizatio
 INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ($1::text, $2::bytea);
 
 -- name: retire_secrets(key_id, grace_ms)
--- Makes the secrets of a key expire after a grace period. Secrets that expire sooner keep their time. Returns no row if
--- the key is revoked or expired.
+-- Makes the secrets of a key expire after a grace period at the latest. No row if the key is revoked or expired.
 UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
   FROM api_keys AS k, (SELECT statement_timestamp() + make_interval(secs => $2::float8 / 1000) AS ends_at) AS grace
  WHERE s.key_id = $1::text AND (s.expires_at IS NULL OR s.expires_at > grace.ends_at) AND k.id = s.key_id AND k.revoked_at IS NULL
@@ -124,8 +123,7 @@ SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at 
  WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
 
 -- name: find_key_place(key_id, page_size)
--- A key's organization, and the value of `before` for which select_keys returns the page with this key. Null for the
--- newest page.
+-- A key's organization, and the value of `before` for the page of select_keys with this key. Null: the newest page.
 SELECT k.organization_id AS "organizationId",
        (SELECT n.id FROM api_keys AS n WHERE n.organization_id = k.organization_id AND n.id > k.id ORDER BY n.id OFFSET $2::int - 1 LIMIT 1) AS before
   FROM api_keys AS k WHERE k.id = $1::text;

@@ -167,10 +167,7 @@ export function keyOverCap(error: unknown): string | null {
   return /^the key (\S+) has reached its daily limit$/.exec(Object(error).message)?.[1] ?? null;
 }
 
-/**
- * Replaces the daily limits of a key. All redemptions of the key today count against the new limits. Waits for
- * transactions that redeem with the key.
- */
+/** Replaces a key's daily limits. Redemptions of today count. Waits for transactions that redeem with the key. */
 export async function changeKeyCaps(tx: Transaction, id: string, caps: KeyCaps): Promise<void> {
   await lockCaps(tx, [id]);
   await countKeyDay(tx, id);
@@ -182,9 +179,7 @@ export async function insertSecret(db: Queryable, keyId: string, hash: string): 
   await insertSecretRow(db, { keyId, secretHash: bytesOf(hash) });
 }
 
-/**
- * The keys of an organization, newest first: all of them, or at most `limit` keys that are older than the key `before`.
- */
+/** The keys of an organization, newest first: all, or at most `limit` that are older than the key `before`. */
 export function selectKeys(
   db: Queryable,
   organizationId: string,

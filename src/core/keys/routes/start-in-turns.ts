@@ -35,9 +35,7 @@ export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestL
   };
 }
 
-/**
- * The owner of a request: the organization of a key that worked before, or else the way in which the caller signs in.
- */
+/** The owner of a request: the organization of a key that worked before, or else the way in which a caller signs in. */
 function ownerOf(keys: KeyAuthenticator, { headers }: IncomingMessage): string {
   const secret = headers["x-api-key"];
   const organizationId = typeof secret === "string" ? keys.known(secret)?.organizationId : null;

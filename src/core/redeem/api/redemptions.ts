@@ -95,8 +95,7 @@ const CSV_COLUMNS = [
 ];
 
 /**
- * Redemptions as CSV (RFC 4180): first the header, then one part per page. Values are not changed, even if a
- * spreadsheet would read them as formulas.
+ * Redemptions as CSV (RFC 4180): the header, then one part per page. Keeps values that spreadsheets read as formulas.
  */
 export async function* redemptionsCsv(pages: AsyncIterable<ListedRedemptionView[]>): AsyncGenerator<string> {
   const quote = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

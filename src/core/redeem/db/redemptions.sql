@@ -23,8 +23,7 @@ UPDATE redemptions_closed AS c SET closed_until = w.until
  WHERE c.singleton AND c.closed_until < w.until;
 
 -- name: trust_clock
--- Records that the clock is right. If closed_until is older than two seconds or in the future, sets it to two seconds
--- ago.
+-- Records that the clock is right. Sets closed_until to two seconds ago if it is older or in the future.
 UPDATE redemptions_closed AS c
    SET clock_trusted_at = clock_timestamp(),
        closed_until = CASE WHEN c.closed_until BETWEEN w.until AND clock_timestamp() THEN c.closed_until ELSE w.until END
@@ -98,8 +97,7 @@ SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.rede
   FROM redemptions AS rd LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]) WHERE rd.voucher_id = $1::text;
 
 -- name: select_last_redemptions(organization_id, before_time?, before_voucher_id, limit)
--- A page of an organization's redemptions before a time and voucher, newest first. One index gives the page, before the
--- joins.
+-- A page of an organization's redemptions before a time and voucher, newest first. One index gives the page.
 SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_at AS "redeemedAt",
        p.name AS "productName", b.price_usd AS "priceUsd"
   FROM (SELECT o.* FROM redemptions AS o
@@ -135,8 +133,7 @@ SELECT s.period, b.product_id AS "productId", p.name AS "productName", p.key AS 
  ORDER BY s.period, p.name, b.product_id, k.label, s.key_id;
 
 -- name: select_statement_rows(organization_id, after_time, after_voucher_id, before, limit)
--- A page of the rows that a statement's hash covers, in order of time and voucher. One index gives the page, before the
--- joins.
+-- A page of the rows that a statement's hash covers, in order of time and voucher. One index gives the page.
 SELECT rd.voucher_id AS "voucherId", rd.redeemed_at AS "redeemedAt", b.price_usd AS "priceUsd", encode(e.record_hash, 'hex') AS "recordHash"
   FROM (SELECT o.* FROM redemptions AS o
          WHERE (o.organization_id || '') = $1::text AND (o.redeemed_at, o.voucher_id) > ($2::timestamptz, $3::text)
@@ -148,8 +145,8 @@ SELECT rd.voucher_id AS "voucherId", rd.redeemed_at AS "redeemedAt", b.price_usd
  ORDER BY rd.redeemed_at, rd.voucher_id;
 
 -- name: find_statement(organization_id, month)
--- The final statement of a month, if it is stored, with its note. If the service has a log, the statement must have a
--- note.
+-- The final statement of a month, if it is stored. note_due: whether the service has a log, which must sign the
+-- statement.
 SELECT s.content, s.note, s.note_due AS "noteDue" FROM statements AS s WHERE s.organization_id = $1::text AND s.month = $2::text;
 
 -- name: keep_statement(organization_id, month, content)
@@ -189,8 +186,7 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: end_references(organization_id, external_ref)
--- Ends references: writes the ends of the given, locked references that have no redemption. Runs after keep_generation.
--- References must be distinct.
+-- Writes the ends of distinct, locked references that have no redemption. Runs after keep_generation.
 WITH ended AS (
   INSERT INTO reference_ends (generation, organization_id, external_ref)
   SELECT g.generation, w.organization_id, w.external_ref

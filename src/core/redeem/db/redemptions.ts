@@ -69,10 +69,7 @@ export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
 
 export const sql = new Statements(new URL("./redemptions.sql", import.meta.url));
 
-/**
- * The time before which redemptions are complete: statements that begin later see all of them, and none is added. The
- * time never goes back.
- */
+/** The time before which redemptions are complete: none is added, and later statements see all. Never goes back. */
 export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz });
 export const findClosedUntil = sql.requiredRow("find_closed_until", {
   closedUntil: timestamptz,
@@ -204,10 +201,7 @@ export async function moveCompleteUntil(ctx: { pool: pg.Pool; deployment: { cloc
   await advanceCompleteUntil(ctx.pool, ctx.deployment.clock.steadyNow());
 }
 
-/**
- * A position in the list of an organization's redemptions. With an empty id, the position is before all redemptions of
- * that time.
- */
+/** A position in an organization's list of redemptions. An empty id precedes all redemptions of that time. */
 interface ListPosition {
   redeemedAt: Date;
   voucherId: string;
@@ -250,10 +244,7 @@ export function insertRedemptions(redemptions: readonly NewRedemption[], redeeme
   return [insertRows({ redeemedAt, ...columnsOf(redemptions, ...columns) })];
 }
 
-/**
- * At most `limit` redemptions of an organization, newest first, for operators. If `before` is given, only older
- * redemptions.
- */
+/** At most `limit` redemptions of an organization, older than `before` if given, newest first, for operators. */
 export function selectLastRedemptions(
   db: Queryable,
   organizationId: string,

@@ -36,10 +36,7 @@ export const releaseResponse = z
 
 type ReleaseResponse = z.output<typeof releaseResponse>;
 
-/**
- * The response for ended tickets, unknown tickets and tickets of other organizations, so that callers cannot
- * distinguish them.
- */
+/** The same response for ended, unknown and other organizations' tickets, so that callers cannot tell them apart. */
 export function nothingReleased(language: Language): ReleaseResponse {
   return { released: false, reason: translateInto(language)("nothingReleased") };
 }

@@ -1,7 +1,6 @@
 -- name: open_reservations(ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
 -- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, is suspended, has expired or has a
--- Live row, or when a ticket exists. This happens only if the caller decided on state that it had not read under the
--- lock.
+-- Live row, or when a ticket exists. This requires a caller that decided on state from before the lock.
 WITH opened AS (
   INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
   SELECT w.started_at, w.expires_at, w.ticket, w.voucher_id, w.organization_id, w.key_id, 'Live', w.token_secret_id
@@ -17,9 +16,8 @@ WITH opened AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'vouchers that can be reserved') FROM opened;
 
 -- name: end_reservations(ticket, state, reason?, ended_at)
--- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. If the new state is Expired, ended_at
--- must be the row's expires_at. IS NOT FALSE keeps the planner from the index reservations_one_live, which does not
--- contain the ticket.
+-- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. The state Expired requires the row's
+-- expires_at as ended_at. IS NOT FALSE keeps the planner from reservations_one_live, which lacks the ticket.
 WITH ended AS (
   UPDATE reservations AS r
      SET state = w.state, end_reason = w.end_reason,

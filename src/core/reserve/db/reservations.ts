@@ -90,9 +90,7 @@ export interface ReservationPosition {
 /** The position before all reservations. */
 export const FIRST_RESERVATION: ReservationPosition = { expiresAt: new Date(0), ticket: "" };
 
-/**
- * At most `limit` rows after `after` that are past `expiresAt` but still in state Live, in the order of `expiresAt`.
- */
+/** At most `limit` rows after `after` in state Live past their `expiresAt`, in the order of `expiresAt`. */
 export function selectOverdueReservations(db: Queryable, after: ReservationPosition, limit: number) {
   return selectOverdue(db, { after: after.expiresAt, afterTicket: after.ticket, limit });
 }

@@ -28,10 +28,7 @@ const TRIMMED =
   "White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected, and " +
   "so is a text that begins with `erased:`.";
 
-/**
- * The id of a payment in a request, trimmed but not normalised further, because it comes from a payment provider and is
- * not typed by a person.
- */
+/** The id of a payment, trimmed but not normalised further, because no person types it. */
 export function paymentReference(description: string, example: string) {
   return storedReference.meta({
     maxLength: REFERENCE_MAX,
@@ -57,10 +54,7 @@ rest is compared in Unicode's form NFC. \`.\` and \`..\` are rejected.`,
     });
 }
 
-/**
- * Maximum input length of a code or ticket. A normalized code has at most 64 characters. The rest is for spaces and
- * hyphens.
- */
+/** Maximum input length of a code or ticket. Codes have at most 64 characters. The rest is for separators. */
 const CODE_INPUT_MAX = 256;
 
 /** A code or a ticket in a request. A ticket is normalised to the form in which it was issued. */

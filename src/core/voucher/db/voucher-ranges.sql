@@ -5,8 +5,8 @@ SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
 
 -- name: select_active_of_batch(batch_id, after, limit, ends_before?, suspension?)
 -- The next vouchers of a batch that are neither redeemed nor voided, in order of serials. With `ends_before`, only
--- vouchers that end earlier. With `suspension`, only vouchers whose history has this state of suspension. `none` stands
--- for no suspension.
+-- those that end earlier. With `suspension`, only those whose history has this state of suspension (`none`: no
+-- suspension).
 SELECT v.id, v.serial FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id
  WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.status = 'Active'
    AND ($4::timestamptz IS NULL OR voucher_end(v.valid_until, b.issued_until, b.valid_until) < $4::timestamptz)
@@ -117,9 +117,8 @@ SELECT v.id FROM vouchers AS v
 UPDATE vouchers AS v SET expiry_due = false WHERE v.id = ANY ($1::text[]);
 
 -- name: suspend_batch(id, reason, follow_ms)
--- Suspends a batch, and thereby all its vouchers at once. The caller then adds the events to their histories. If the
--- caller has not finished after follow_ms milliseconds, the sweeper continues. No change if the batch is already
--- suspended.
+-- Suspends a batch, and thereby all its vouchers at once, unless it is suspended. The caller then adds the events to
+-- their histories. If it has not finished after follow_ms milliseconds, the sweeper continues.
 UPDATE batches AS b
    SET suspended_at = date_trunc('milliseconds', clock_timestamp()), suspension_reason = $2::text,
        suspension_due_at = date_trunc('milliseconds', clock_timestamp()) + $3::int * interval '1 millisecond'
@@ -134,7 +133,6 @@ UPDATE batches AS b
  WHERE b.id = $1::text AND b.suspended_at IS NOT NULL;
 
 -- name: is_batch_suspended(batch_id)
--- Whether a batch is suspended.
 SELECT b.suspended_at IS NOT NULL AS suspended FROM batches AS b WHERE b.id = $1::text;
 
 -- name: select_due_suspensions(limit)
@@ -143,13 +141,11 @@ SELECT b.id AS "batchId", b.suspension_due_at AS "dueAt" FROM batches AS b
  WHERE b.suspension_due_at <= (SELECT clock_timestamp()) ORDER BY b.suspension_due_at LIMIT $1::int;
 
 -- name: lock_suspension(batch_id)
--- Whether a batch is suspended. Locks its row until the transaction ends. Returns no row if another transaction has
--- locked it.
+-- Whether a batch is suspended. Locks its row. Returns no row if another transaction has locked it.
 SELECT b.suspended_at AS "suspendedAt" FROM batches AS b WHERE b.id = $1::text FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: end_suspension_walk(batch_id, due_at)
--- Records that all histories of a batch are up to date. No change if the batch was suspended or resumed again since
--- due_at was read.
+-- Records that all histories of a batch are up to date, unless it was suspended or resumed since due_at was read.
 UPDATE batches AS b SET suspension_due_at = NULL WHERE b.id = $1::text AND b.suspension_due_at = $2::timestamptz;
 
 -- name: read_suspension_reason(voucher_id)

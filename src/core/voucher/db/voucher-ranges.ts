@@ -57,10 +57,7 @@ export const selectChainHeadsOfRange = sql.rows(
   { voucherId: text, ...CHAIN_HEAD },
   { after: text, last: text },
 );
-/**
- * Null if no batch has expiries to record, or if all such batches are locked. Expiries up to the serial `recordedTo`
- * are recorded.
- */
+/** Null if no batch has expiries to record, or all are locked. Expiries up to serial `recordedTo` are recorded. */
 export const lockExpiredBatch = withLatest(
   sql.row(
     "lock_expired_batch",
@@ -137,9 +134,7 @@ const findVouchers = sql.rows(
   },
 );
 
-/**
- * The criteria of a search for vouchers. Either one field is set, or both `batchId` and `serial`. The others are null.
- */
+/** The criteria of a search for vouchers: one field, or `batchId` and `serial`. The others are null. */
 export interface VoucherCriteria {
   codeKey: string | null;
   ticket: string | null;

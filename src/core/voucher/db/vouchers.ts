@@ -60,10 +60,7 @@ const LOCKED_VOUCHER = {
   validUntil: timestamptz,
   /** Whether the voucher or its batch is suspended. */
   suspended: boolean,
-  /**
-   * The state of suspension in the voucher's history. The history may still lack the event of a suspended or resumed
-   * batch.
-   */
+  /** The state of suspension in the voucher's history, which may still lack the event of its batch. */
   suspension: orNull(textOf<Suspension>()),
   /** The time since which the batch is suspended. Null if it is not suspended. */
   batchSuspendedAt: orNull(timestamptz),
@@ -133,9 +130,7 @@ const voidRows = sql.prepare("void_vouchers", ADVANCE);
 const extendRows = sql.prepare("extend_vouchers", { ...ADVANCE, validUntil: timestamptz });
 const suspendRows = sql.prepare("suspend_vouchers", { ...ADVANCE, suspension: orNull(textOf<Suspension>()) });
 
-/**
- * A voucher named by its normalized code or by a ticket. The other field is null. If both are null, nothing matches.
- */
+/** A voucher named by its normalized code or by a ticket. The other is null. If both are null, nothing matches. */
 export interface WantedVoucher {
   organizationId: string;
   codeKey: string | null;
@@ -171,9 +166,7 @@ export async function resolveVouchers(db: Queryable, wanted: readonly WantedVouc
   return resolved;
 }
 
-/**
- * Locks those of the vouchers that no other transaction has locked, in id order and without waiting. Returns their ids.
- */
+/** Locks the vouchers that no other transaction has locked, in id order, without waiting. Returns their ids. */
 export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
   return new Set(await lockFree(tx, voucherIds));
 }
@@ -204,9 +197,7 @@ export interface ChainAdvance {
   after: ChainHead;
 }
 
-/**
- * Columns for a statement: the vouchers with their chain heads as read, and the given fields of the new chain heads.
- */
+/** Columns for a statement: the vouchers, their chain heads as read, and the given fields of the new heads. */
 function advanceColumns<Field extends keyof ChainHead>(advances: readonly ChainAdvance[], ...fields: readonly Field[]) {
   const heads = advances.map(({ after }) => after);
   return { ...columnsOf(advances, "voucherId", "lastSequenceBefore"), ...columnsOf(heads, ...fields) };
