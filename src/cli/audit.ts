@@ -32,7 +32,7 @@ export const audit: Noun = {
 function toRow(entry: AuditEntry): TableRow {
   const [entity, more] = nameEntity(entry);
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
-  // Mentions how the user was identified, but not the usual `command`.
+  // Omits the usual way of identification, `command`.
   const known = entry.by === null || entry.by === "command" ? "" : ` (${entry.by})`;
   const by = `${entry.osUser}@${entry.host}${known}`;
   return { cells: [formatUtc(entry.at), by, entry.command, entity], note: change };

@@ -18,7 +18,7 @@ import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
 export interface Noun {
   name: string;
   description: string;
-  /** Its verbs with their arguments, such as `revoke <id>`. */
+  /** The noun's verbs with their arguments, such as `revoke <id>`. */
   verbs: Record<string, Verb>;
 }
 
@@ -63,7 +63,7 @@ export interface Interaction {
   signal: AbortSignal;
   /** Prints the result: the object with --json, and otherwise the text. */
   print(result: object, text: () => string): void;
-  /** Prints a usual next step to standard error, unless --json is given. */
+  /** Prints what users usually do next to standard error, unless --json is given. */
   next(step: string): void;
   /** Prints a sentence to standard error, unless --json is given. */
   note(sentence: string): void;

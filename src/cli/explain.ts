@@ -92,7 +92,7 @@ const NOUN: Record<string, string> = {
   batches: "batch",
 };
 
-/** Tells which referenced row is missing. Only `detail` contains it. The pattern matches English messages. */
+/** Finds the missing referenced row in `detail`, with a pattern of English messages. */
 function nameMissing({ detail = "", message }: pg.DatabaseError): string {
   const [, id, table = ""] = /=\((.*)\) is not present in table "(\w+)"/.exec(detail) ?? [];
   return id === undefined

@@ -44,7 +44,7 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
     decoder ??= new TextDecoder(encodingOf(chunk));
     yield decoder.decode(chunk, { stream: true });
   }
-  // If the file ends within a character, this yields U+FFFD, which is in no code. Without it, the character would
+  // If the file ends within a character, this call yields U+FFFD, which is in no code. Otherwise the character would
   // silently be left out.
   if (decoder !== undefined) yield decoder.decode();
 }

@@ -34,7 +34,7 @@ const REF = option("<reference>", "the partner's reference of its redemption");
 const BY_CODE: CommandFace<never> = {
   options: { org: OWNER },
   target: {
-    // May also be an id. The audit trail omits arguments that are named `<code>`.
+    // Users may also give an id. The audit trail omits arguments that are named `<code>`.
     argument: "<code>",
     find: (ctx, { org }, codeOrId) => findVoucherId(ctx, String(org), codeOrId),
   },

@@ -85,8 +85,8 @@ function otherStarts(directory: string): Start[] {
 const SERVERS = ["DATABASE_URL", "REDIS_URL"];
 
 /**
- * Asserts that the environment names every server that the operator gave to the running `npm start`. Without these
- * variables, a process would start an empty embedded server.
+ * Asserts that the environment names every server that the operator gave to the running `npm start`. Otherwise this
+ * process would start an empty embedded server.
  */
 export function assertSameServers(given: GivenServers): void {
   const isGiven: Record<string, boolean> = {
@@ -97,7 +97,7 @@ export function assertSameServers(given: GivenServers): void {
   assertGiven(own.filter((name) => SERVERS.includes(name) && isGiven[name] === false));
 }
 
-/** @throws ConfigError if any are missing: only the operator has these secrets and addresses. */
+/** @throws ConfigError if a secret or an address is missing that only the operator has. */
 export function assertGiven(missing: readonly string[]): void {
   if (missing.length === 0) return;
   const what = missing.every((name) => SERVERS.includes(name)) ? "servers" : "secrets";

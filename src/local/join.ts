@@ -9,7 +9,7 @@ import { findRunningServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 
 // Loaded before the program of `npm run api` and `npm run worker`. If the environment does not name both servers, the
-// process joins the running `npm start`: it uses the servers and variables of that start, and ends with it.
+// process joins the running `npm start`: it uses the servers and variables of `npm start`, and ends with it.
 const role = process.argv[1]?.endsWith("workers/main.ts") ? "worker" : "api";
 
 const HELP = {

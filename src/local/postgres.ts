@@ -15,7 +15,7 @@ export interface LocalPostgres {
   password: string;
   /** Extra server settings, as `name=value`. */
   settings?: string[];
-  /** More variables for the server's processes. */
+  /** More environment variables for the server's processes. */
   env?: Record<string, string>;
 }
 

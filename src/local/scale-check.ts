@@ -336,7 +336,7 @@ export type RecordedUse = Pick<ServiceProcess, "role" | "queues" | "isUp" | "bus
 /** A part of the service, and the share of the time in which it was busy during a load. */
 export interface Part {
   name: "API" | "worker" | "Redis" | "Postgres";
-  /** How busy its busiest process was: a share of the time. Null if unknown. */
+  /** How busy the part's busiest process was: a share of the time. Null if unknown. */
   busy: number | null;
   processes: number;
 }

@@ -10,7 +10,7 @@ const LOCK_TIMEOUT_MS = 120_000;
 interface User {
   /** Distinguishes this process from a later process with the same id. */
   identity?: string;
-  /** The process id of the `npm start` that it has joined, and the ports on which it will listen. */
+  /** The process id of the `npm start` that this process has joined, and the ports on which it will listen. */
   joined?: number;
   ports?: number[];
 }

@@ -113,7 +113,7 @@ export async function stopLastServers(root: string): Promise<void> {
   if (redis.port !== undefined) await stopRedis(redis);
 }
 
-/** The servers of a running `npm start`: those that were given to it, and the embedded servers that it started. */
+/** The servers of a running `npm start`: those that the operator gave, and the embedded servers that it started. */
 export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: GivenServers): ServiceServers {
   const root = resolve(LOCAL_DIRECTORY);
   const saved = readSaved(root) as SavedServers;

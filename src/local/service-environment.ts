@@ -16,7 +16,7 @@ export async function serviceEnvironment(
     ...given,
     // Only with the embedded database, tokens that are signed with the local user keys are accepted.
     ...(embedded && !given.AUTH_JWKS_URL && { AUTH_JWKS_URL: await useLocalUserKeys(LOCAL_DIRECTORY) }),
-    // Unless HOST is set, only this machine can reach the metrics, and the pages with a development token.
+    // Unless HOST is set, only this machine can reach the service. The metrics need no sign-in.
     HOST: given.HOST || "127.0.0.1",
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,

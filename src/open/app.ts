@@ -38,7 +38,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);
   app.use(ignoreConditions);
-  // Comes before the endpoints, because some endpoints have a page for browsers at the same path.
+  // Mounts the pages before the endpoints, because some endpoints have a page for browsers at the same path.
   mountPages(app, ctx, each("pages"));
   // If the issuer API is off, its addresses get the same 404 as unknown addresses.
   const served = ctx.issuer === null ? endpoints.filter(({ tag }) => tag !== "Issuer") : endpoints;

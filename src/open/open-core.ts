@@ -11,7 +11,7 @@ import { openProbes } from "./open-probes.ts";
 import { openQueues } from "./open-queues.ts";
 import { openService } from "./open-service.ts";
 
-/** What the wings measure in each process, and how they find faults. */
+/** What the wings measure in each process, and how the wings find faults. */
 interface Watched extends Pick<Parameters<typeof openApiMetrics>[0], "wings" | "backlogs"> {
   faultsOfWings: readonly WingFaults[];
 }

@@ -7,8 +7,8 @@ import { checkRedis } from "../platform/redis/requirements.ts";
 const WAIT_MAX_MS = 5_000;
 
 /**
- * Asks the servers of REDIS_URL whether they form a cluster, and returns the configuration for the answer. If no server
- * responds, several addresses count as a cluster.
+ * Asks the servers of REDIS_URL whether they form a cluster, and returns the configuration with the result. If no
+ * server responds, several addresses count as a cluster.
  * @throws ConfigError when they respond but no process could ever use them in their current state.
  */
 export async function learnRedis(config: Config): Promise<Config> {

@@ -10,7 +10,6 @@ const OPENERS = await loadParts("sweeper");
 
 /** The dependencies of a pass. */
 interface SweepDeps extends Deps {
-  /** The tasks of the core and of all wings. */
   sweepTasks: OpenTasks;
 }
 

@@ -53,7 +53,7 @@ const CARRIERS: Carrier[] = [
 
 /**
  * 0.0.0.0/8 and 240.0.0.0/4, which are not routed. An address with a prefix of 96 bits, such as `64:ff9b:1:fffe::`,
- * looks like them if it is read in a wrong layout.
+ * looks like such an address in a wrong layout.
  */
 const NOWHERE = /^(0|2[45]\d)\./;
 

@@ -24,7 +24,7 @@ export interface Check<Found> {
 
 /** A check and its result. */
 export interface Checked extends Pick<Check<never>, "what" | "why" | "wanted"> {
-  /** All values that the servers have. */
+  /** The values of all servers. */
   actual: string;
   problems: UnmetCheck[];
 }

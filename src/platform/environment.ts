@@ -120,8 +120,8 @@ export const VARIABLES = {
     .meta(secret("REDIS_URL")),
   redisPassword: orNull(z.string()).meta(secret("REDIS_PASSWORD")),
   /**
-   * How many shards each queue has. While an operator changes the number, there are two: the first counts for new jobs,
-   * and workers serve the shards of both.
+   * How many shards each queue has. While an operator changes the number, there are two: new jobs use the first, and
+   * workers serve the shards of both.
    */
   queueShards: list
     .prefault("1")
@@ -222,7 +222,7 @@ export const VARIABLES = {
         "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
       ),
   ).meta({ title: "STOREFRONT_URL" }),
-  /** Maximum: a fifth of the time without a pass of the sweeper after which the overview shows a fault. */
+  /** The maximum is a fifth of the time after which the overview reports a sweeper without a pass. */
   sweepIntervalMs: integer(100, 60_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
   /** Retention of ended reservations without a redemption. Longer than that of webhook deliveries, which read them. */
   reservationRetentionMs: integer(31, 3_650)

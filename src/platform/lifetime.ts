@@ -1,5 +1,5 @@
 /**
- * How long a run may continue after the process has begun to close: enough for usual runs, and a third of the time in
+ * Time that running work gets after the process has begun to close: enough for usual work, and a third of the time in
  * which a process must close. Milliseconds.
  */
 const RUNS_MAX_MS = 5_000;
@@ -14,7 +14,7 @@ export interface Closable {
 export interface Lifetime {
   /** Adds a resource, and returns it. It closes with the process, before the resources that were added earlier. */
   use<Resource extends Closable>(resource: Resource): Resource;
-  /** Aborts some time after the close has begun. Long runs must then end, because their resources will close. */
+  /** Aborts some time after the close has begun. Long work must then end, because its resources will close. */
   endRuns: AbortSignal;
 }
 

@@ -108,14 +108,14 @@ export interface SharedText {
   readonly memory: Memory | null;
 }
 
-/** If no new mark is shared for this long, another server may replace the server of the marks. Milliseconds. */
+/** If no new mark is shared for this long, another server may replace the server in use. Milliseconds. */
 export const SERVER_GONE_MS = 4_000;
 /**
  * The same for a server that lacks the last marks. Longer, so that a server with all marks comes first. Milliseconds.
  */
 export const LACKING_SERVER_GONE_MS = 8_000;
 
-/** Whether a memory belongs to this start of a server. */
+/** Whether a memory is of this run of a server. */
 export function isOf(memory: Memory | null, { timeline, started }: Pick<ServerStart, "timeline" | "started">): boolean {
   return memory?.timeline === timeline && memory.started === started;
 }
@@ -138,7 +138,7 @@ export function mayUse(
 
 /** Where a deployment's processes share their memory, outside its database. Redis may lose it. */
 export interface SharedMemory {
-  /** Returns null if it cannot be read. Takes at most some seconds. */
+  /** Returns null if the memory cannot be read. Takes at most some seconds. */
   read(deploymentId: string): Promise<SharedText | null>;
   /** Writes a memory as JSON. Returns false without writing if another process has written since `before` was read. */
   replace(memory: Memory, before: SharedText): Promise<boolean>;

@@ -33,7 +33,7 @@ export class PauseWatch {
   readonly #clocks: Clocks;
   readonly #timer: NodeJS.Timeout;
   #tickedAt: { monotonic: number; uptime: number };
-  /** A request received later did not wait during a pause. Infinity from a pause until enough ticks were on time. */
+  /** Requests received from this time on did not wait during a pause. Infinity until enough ticks were on time. */
   #currentSince = Number.NEGATIVE_INFINITY;
   #calmTicks = 0;
 

@@ -143,7 +143,7 @@ export const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded
 /** Errors of every operation of the issuer API on an entity. */
 export const ISSUER = ["not_found", "overloaded", "unavailable"] as const;
 
-/** The errors of each operation, without authentication, input validation and {@link ANY_ADDRESS_ERRORS}. */
+/** Each operation's errors, in addition to those of authentication, input and {@link ANY_ADDRESS_ERRORS}. */
 export const ERRORS_OF = {
   lookUpVoucher: VOUCHER_READ,
   readVoucherEvents: VOUCHER_READ,

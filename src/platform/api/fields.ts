@@ -134,7 +134,7 @@ export function queryInteger(min: number, max: number, fallback: number, descrip
     .default(fallback)
     .meta({
       description,
-      // The reference must show an integer, although the schema's input is a string.
+      // The API reference must show an integer, although the schema's input is a string.
       override: { type: "integer", pattern: undefined, minimum: min, maximum: max, default: fallback },
     });
 }
@@ -157,7 +157,7 @@ export function queryTime(description: string, example: string) {
     .meta({
       description: `${description} ISO 8601 with a time zone; encode a plus sign as %2B.`,
       examples: [example],
-      // The reference must show the text in the query, although the schema returns a Date.
+      // The API reference must show the text in the query, although the schema returns a Date.
       override: { type: "string", format: "date-time" },
     });
 }
@@ -221,7 +221,7 @@ export const sandbox = z
     override: ({ jsonSchema }) => delete jsonSchema.const,
   });
 
-/** The field as part of a response. Empty for a live organization. */
+/** The field `sandbox` of a response. Empty for a live organization. */
 export function markSandbox(isSandbox: boolean): { sandbox?: true } {
   return isSandbox ? { sandbox: true } : {};
 }

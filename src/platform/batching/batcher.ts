@@ -53,7 +53,6 @@ export interface BatchObserver {
 }
 
 export interface BatcherOptions<Item> {
-  /** Maximum number of items in one batch. */
   batchMax: number;
   /** Maximum number of waiting items. Further items are rejected with {@link BatcherFull}. */
   waitingMax: number;

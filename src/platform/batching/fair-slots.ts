@@ -15,7 +15,7 @@ export class CallerLeft extends Error {
  */
 export class FairSlots {
   readonly #slots: Shares;
-  /** The functions that start waiting work, by owner, in order of arrival. The next owner comes first. */
+  /** The functions that start waiting work, by owner, in order of arrival. The next owner to start work comes first. */
   readonly #lines = new Map<string, Set<() => void>>();
   #waiting = 0;
 
@@ -31,12 +31,10 @@ export class FairSlots {
     return this.#waiting;
   }
 
-  /** The number of waiting calls of one owner. */
   waitingOf(owner: string): number {
     return this.#lines.get(owner)?.size ?? 0;
   }
 
-  /** Whether the owner may take a slot now. */
   hasRoom(owner: string): boolean {
     return this.#slots.hasRoom(owner);
   }

@@ -42,14 +42,14 @@ export function positionsOf(memory: Memory | null) {
 /** Tells operators where to find a server that this process remembers. */
 const placeOf = ({ host, timeline }: Memory) => `${host} on timeline ${Number.parseInt(timeline, 16)}`;
 
-/** The refusal of a server that must wait until the server in use is silent. */
+/** The refusal of a server that must wait until the server in use makes no more marks. */
 export function waitsFor(memory: Memory | null): UnusableDatabase {
   const who = memory === null ? "may make marks" : `makes marks: ${placeOf(memory)}`;
   const until = "Others are refused until it has made none for some seconds.";
   return new UnusableDatabase("unavailable", `Another server of this deployment ${who}. ${until}`);
 }
 
-/** The refusal of a server because of missing data. Null if the server lacks nothing. */
+/** The refusal of a former primary and of a server that was set back. Null for other servers. */
 export function refusalFor(verdict: ServerVerdict, memory: Memory | null): UnusableDatabase | null {
   if (memory === null || !(verdict === "former" || verdict === "setBack")) return null;
   const seen = `The last mark was seen at ${placeOf(memory)}.`;

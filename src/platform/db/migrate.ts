@@ -12,7 +12,7 @@ import { isLockTimeout, isRetryable } from "./transaction.ts";
 const PAUSE_MS = 2_000;
 /** Maximum wait for locks in one run. Milliseconds. */
 const WAIT_MAX_MS = 600_000;
-/** Interval between checks of which sessions block the run. Shorter than one wait. Milliseconds. */
+/** Interval between checks of which sessions block the run. Shorter than one wait for a lock. Milliseconds. */
 const WATCH_EVERY_MS = 40;
 /** Key of the advisory lock of postgres-migrations. The library does not wait for a lock that its session has. */
 const LIBRARY_LOCK = "-8525285245963000605";

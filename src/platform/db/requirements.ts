@@ -9,8 +9,8 @@ export type Use = "service" | "administration" | "migration";
 /** Maximum duration of a partner-facing statement. Lock waits have their own, shorter limit. Milliseconds. */
 export const STATEMENT_TIMEOUT_MS = 10_000;
 /**
- * Maximum wait of a migration for one lock. Later statements on the same table wait for the same time, or give up
- * earlier, after 250 ms in the service. Milliseconds.
+ * Maximum wait of a migration for one lock. Later statements on the same table wait as long. Statements of the service
+ * would give up only after 250 ms. Milliseconds.
  */
 export const MIGRATION_LOCK_TIMEOUT_MS = 100;
 

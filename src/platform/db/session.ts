@@ -56,8 +56,8 @@ const probePosition = sql.requiredValue("probe_position", { position: text });
 const probeIdentity = sql.requiredValue("probe_identity", { identifier: text });
 
 /**
- * Removes the time limit of statements and what an earlier client of a pooler may have left in the session. For
- * example, Postgres refuses to prepare two statements with the same name.
+ * Removes the time limit of statements, and what an earlier client of a pooler may have left, such as prepared
+ * statements, whose names Postgres would refuse to use again.
  */
 const FORGET = "SET statement_timeout = 0; RESET search_path; RESET default_transaction_read_only; DEALLOCATE ALL";
 
@@ -84,8 +84,8 @@ export interface SessionOptions {
 }
 
 /**
- * Makes the settings that the code requires in a new connection, and checks the result. Returns the settings that risk
- * the loss of work.
+ * Applies the settings that the code requires to a new connection, and checks the result. Returns the settings that
+ * risk the loss of work.
  * @throws UnmetRequirement
  */
 export async function prepareSession(client: pg.ClientBase, options: SessionOptions): Promise<UnmetCheck[]> {

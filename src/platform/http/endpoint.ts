@@ -152,7 +152,7 @@ export interface Endpoint<Deps = never>
 }
 
 /**
- * One method and path: its input, its response and the handler between them. The schemas validate the input. They only
+ * One method and path: its input, its response and the handler between them. The schemas validate the input, but only
  * type the response. The checks run in this order: access, query and body, handler.
  */
 export function endpoint<
@@ -264,7 +264,7 @@ export interface Route {
   limitsCallers?: true;
 }
 
-/** A path that can only be read. */
+/** A route that only reads. */
 export function getRoute(path: string, ...get: RequestHandler[]): Route {
   return { path, methods: { get } };
 }

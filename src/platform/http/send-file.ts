@@ -77,7 +77,7 @@ export type SendFile = (response: Response, file: RowFile) => Promise<void>;
 /** The media type of CSV. */
 const CSV = "text/csv; charset=utf-8";
 
-/** One file on disk, and the share of the file limits that it uses. */
+/** One file on disk, and its share of the file limits. */
 interface Place {
   file: FileHandle | null;
   /** Bytes. */
@@ -125,7 +125,7 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
   };
 }
 
-/** @returns a function that reserves a reader's file its share of the limits. */
+/** @returns a function that reserves space within the limits for a reader's file. */
 function openPlaces({ eachMax, filesMax, bytesMax, totalMax }: typeof FILE_LIMITS): (id: string) => Place {
   const openOf = new Map<string, number>();
   let [files, total] = [0, 0];

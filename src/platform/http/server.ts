@@ -56,7 +56,7 @@ export interface HttpServer extends Closable {
   close(): Promise<void>;
 }
 
-/** The connections and requests of a server, which it needs in order to limit and close them. */
+/** The connections and requests of a server, to limit and close them. */
 class OpenConnections {
   /** For each open connection, the last time when it became idle, in milliseconds of `performance.now()`. */
   readonly idleSince = new Map<Duplex, number>();
@@ -71,7 +71,6 @@ class OpenConnections {
     socket.once("close", () => this.idleSince.delete(socket));
   }
 
-  /** Begins a request on its connection. */
   begin(socket: Socket, response: ServerResponse): void {
     this.inProgressOn.set(socket, (this.inProgressOn.get(socket) ?? 0) + 1);
     this.inProgress.add(response);
@@ -163,8 +162,9 @@ async function closeServer(server: Server, open: OpenConnections, limits: Connec
   for (const response of open.inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
   const closingSince = performance.now();
   const endIdle = () => open.endIdle(closingSince, limits.closingIdleMs);
-  // Ends idle connections repeatedly, because a connection whose response began without the header becomes idle later.
-  // In a delayed process, timers run before pending requests are read, so `setImmediate` waits until they are read.
+  // Ends idle connections repeatedly, because a connection whose response began without `Connection: close` becomes
+  // idle later. In a delayed process, timers run before pending requests are read, so `setImmediate` waits until they
+  // are read.
   const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
   await untilNoConnectionWaits(() => open.accepted);
   await new Promise<void>((resolve, reject) => {

@@ -4,8 +4,8 @@ import type { RedisClient } from "../redis/connections.ts";
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
 /**
- * A process takes a caller's calls from Redis in chunks of a twentieth of the limit. One round trip per call would cost
- * more CPU time than everything else that a look-up needs for limits and authentication.
+ * A process fetches a caller's tokens from Redis in chunks of a twentieth of the limit. One round trip per call would
+ * cost more CPU time than everything else that a look-up needs for limits and authentication.
  */
 const CHUNKS = 20;
 /**
@@ -17,7 +17,7 @@ const CALLERS_MAX = 10_000;
 /** Counts in Redis for all processes. Never rejects: while Redis does not answer, the process counts on its own. */
 export type Counter = Pick<RateLimiterRedis, "penalty">;
 
-/** Opens the counts under the keys `limit:<name>:<id>`. The window of an id begins with its first points. */
+/** Opens the counts under the keys `limit:<name>:<id>`. An id's window begins with its first count. */
 export function openCounter(redis: RedisClient, name: string, windowSeconds: number): Counter {
   // Uses `penalty`, which only counts, because the limiters themselves compare the count with their limits.
   const options = { keyPrefix: `limit:${name}`, points: Number.MAX_SAFE_INTEGER, duration: windowSeconds };

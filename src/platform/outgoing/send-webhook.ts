@@ -47,9 +47,7 @@ interface WebhookRequest {
 interface SenderOptions {
   /** The setting WEBHOOK_ALLOW_PRIVATE. */
   allowPrivate: boolean;
-  /** Returns all IP addresses of a host name. */
   resolve?: (host: string) => Promise<string[]>;
-  /** Whether requests may go to this address. */
   mayConnectTo?: (address: string) => boolean;
   connectMaxMs?: number;
   attemptMaxMs?: number;

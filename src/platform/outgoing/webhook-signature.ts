@@ -20,7 +20,7 @@ export const isWebhookSecret = (text: string) => SECRET.test(text);
 
 export const keyOfSecret = (secret: string): KeyObject => createSecretKey(secret.slice(PREFIX.length), "base64");
 
-/** The keys that sign an endpoint's requests now. A key object signs in a sixth of the time of bytes. */
+/** The keys that sign an endpoint's requests now. Key objects take a sixth of the time of keys as bytes. */
 export function openSigningKeys(
   rootSecret: string,
   { id, signingVersions }: { id: string; signingVersions: readonly number[] },
@@ -37,7 +37,7 @@ interface WebhookContent {
   keys: readonly KeyObject[];
 }
 
-/** The `webhook-signature`: a `v1` one per key (https://github.com/standard-webhooks/standard-webhooks). */
+/** `webhook-signature`: a `v1` signature per key (https://github.com/standard-webhooks/standard-webhooks). */
 export function signWebhook({ id, timestampSeconds, body, keys }: WebhookContent): string {
   return keys
     .map((key) => `v1,${createHmac("sha256", key).update(`${id}.${timestampSeconds}.${body}`).digest("base64")}`)

@@ -126,7 +126,7 @@ export class AwaitedQueue<Data, Reply> {
     return isKnown && shard.depth >= waitingMaxOfShard(this.#definition, this.#resources.shards);
   }
 
-  /** The owner of a job. If the queue's settings name no field for it, all jobs have the same owner. */
+  /** The owner of a job. If the queue's settings name no field for owners, all jobs have the same owner. */
   #ownerOf(data: Data): string {
     const { ownedBy } = this.#definition;
     return ownedBy === undefined ? "" : String((data as Record<string, unknown>)[ownedBy]);

@@ -9,13 +9,13 @@ import { jobEnvelope } from "./job-envelope.ts";
 
 const FORGET = readFileSync(new URL("./forget-data.lua", import.meta.url), "utf8");
 
-/** Time between two runs. Many jobs share the cost of one call. Milliseconds. */
+/** Time between two calls to Redis, each for many jobs. Milliseconds. */
 const FORGET_MS = 1_000;
 /** Maximum time that `close` waits for Redis. Otherwise no worker could close while Redis is down. Milliseconds. */
 const CLOSE_MAX_MS = 2_000;
 /** Maximum number of jobs in one call, which blocks Redis for some milliseconds. */
 const CALL_MAX = 1_000;
-/** Maximum number of a shard's jobs that wait for a call, some 15 MB. With more, the oldest keep their data. */
+/** Maximum number of a shard's jobs that wait for a call, some 15 MB. With more, the oldest jobs keep their data. */
 const WAITING_MAX = 50_000;
 
 /** The envelope's fields, which jobs of every queue have. None of them identifies a person. */
@@ -32,7 +32,7 @@ export class JobForgetter implements Closable {
   readonly #timer: NodeJS.Timeout;
   /** For each ended job, the data that the job keeps. By the queue of the job's shard, then by the job's key. */
   readonly #ended = new Map<string, Map<string, string>>();
-  /** The current runs, by the queue of their shard. */
+  /** The running removals, by the queue of their shard. */
   readonly #runs = new Map<string, Promise<void>>();
   #dropped = 0;
 
@@ -59,7 +59,7 @@ export class JobForgetter implements Closable {
     }
   }
 
-  /** Resolves when all jobs are handled, or after Redis has not answered for a while. */
+  /** Resolves when all waiting jobs have lost their data, or when Redis has not answered for a while. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     const forgotten = (async () => {
@@ -72,7 +72,7 @@ export class JobForgetter implements Closable {
     if (jobs > 0) this.#log.warn({ jobs }, "jobs keep their data, because the process ends");
   }
 
-  /** Begins a run for each shard without a current run. */
+  /** Begins to remove the data of each shard's waiting jobs, unless a removal already runs. */
   #run(): void {
     if (this.#dropped > 0) this.#log.warn({ jobs: this.#dropped }, "too many jobs wait: the oldest keep their data");
     this.#dropped = 0;
@@ -85,7 +85,7 @@ export class JobForgetter implements Closable {
     }
   }
 
-  /** Removes the data of a shard's waiting jobs. Never rejects. If a call fails, its jobs wait for the next run. */
+  /** Removes the data of a shard's waiting jobs. Never rejects. Jobs of a failed call wait for the next attempt. */
   async #forget(queue: string, waiting: Map<string, string>): Promise<void> {
     for (const jobs of portionsOf([...waiting], CALL_MAX)) {
       const [keys, kept] = [jobs.map(([key]) => key), jobs.map(([, data]) => data)];

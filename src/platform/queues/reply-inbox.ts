@@ -31,7 +31,6 @@ export class ReplyInbox {
     this.#redis.on("ready", () => void this.#subscribe(log));
   }
 
-  /** Calls `listener` with the result of each job. */
   listen(listener: (end: JobEnd) => void): void {
     this.#listeners.push(listener);
   }

@@ -144,7 +144,6 @@ function workOn<Data, Reply extends object>(
   };
 }
 
-/** Starts fetching the jobs of one shard. */
 function startFetcher<Reply>(
   queue: string,
   { prefix }: Shard,

@@ -18,7 +18,7 @@ export function parseRedisUrl(text: string): URL[] {
   return urls;
 }
 
-/** Adds the password to addresses without a user. It is encoded, so it may contain any character. */
+/** Adds the encoded password to addresses without a user. */
 export function withPassword(redisUrl: string, password: string | null): string {
   if (password === null) return redisUrl;
   return redisUrl.replace(/(rediss?:\/\/)(?![^/?#]*@)/gi, (start) => `${start}:${encodeURIComponent(password)}@`);

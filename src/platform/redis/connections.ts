@@ -31,10 +31,7 @@ const PING_EVERY_MS = 2_000;
 /** If the server does not answer for this long, a subscriber's connection is closed. Milliseconds. */
 const SUBSCRIBER_SILENT_MS = 3_000;
 
-/**
- * How often a command is sent to a cluster again: 100 ms after the loss of a node, or 200 ms after TRYAGAIN, which a
- * node answers while a slot moves.
- */
+/** How many times a command is sent to a cluster again: 100 ms after a node was lost, or 200 ms after TRYAGAIN. */
 const REDIRECTIONS_FAIL_FAST = 8;
 /** Patient connections send a command again until the cluster responds. */
 const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;

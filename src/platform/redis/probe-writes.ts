@@ -15,7 +15,7 @@ export async function probeWrites(redis: Pick<RedisClient, "eval">, prefix: stri
     return null;
   } catch (error) {
     if (!(error instanceof Error && error instanceof ReplyError)) throw error;
-    // Removes the place in the script, which Redis adds to the message.
+    // Removes the script's hash and line, which Redis adds to the message.
     return asSentence(error.message.replace(/,? ?script: [0-9a-f]{40}.*$/s, ""));
   }
 }

@@ -25,7 +25,7 @@ const NO_ADDRESS = "none";
 
 /**
  * The network whose limit a caller uses: an IPv4 address, even if it is mapped into IPv6, or an IPv6 /64 network. Each
- * has only one spelling.
+ * network has only one spelling.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return NO_ADDRESS;
