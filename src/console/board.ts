@@ -54,7 +54,7 @@ class QueueOnBoard extends BullMQAdapter {
     return this.#seesCredentials ? super.getJobLogs(id) : [];
   }
 
-  /** Removes the errors from a job. The job was read only for this response. */
+  /** Removes the errors from a job, which was read only for this response. */
   #withoutCauses(job: Job): Job {
     if (this.#seesCredentials) return job;
     const hidden = job.failedReason ? { failedReason: CAUSE_HIDDEN } : {};
@@ -100,10 +100,7 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
   return serverAdapter.getRouter().disable("x-powered-by");
 }
 
-/**
- * The link of a job. A failed job leads to the runbook. Any other job leads to the page of its voucher or endpoint, or
- * to the runbook if there is no such page.
- */
+/** The link of a job: to the page of its voucher or endpoint, or to the runbook if it failed or has no such page. */
 function linkJob({ failedReason, data }: QueueJobJson, about: QueueSettings["about"], operations: string) {
   const link = (displayText: string, path: string) => ({ displayText, href: `${operations}/${path}` });
   if (failedReason) return link("Runbook", "runbook#VouchersJobsFail");

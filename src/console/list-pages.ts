@@ -28,9 +28,7 @@ import type { Page, Pages, Visit } from "./visit.ts";
 /** Maximum number of entries on a page of a list. */
 export const LIST_MAX = 100;
 
-/**
- * A page of a list. `next` is the query of the following page, or null. If a first page has no rows, it shows `empty`.
- */
+/** A page of a list. `next` is the query of the following page, or null. A first page without rows shows `empty`. */
 export function renderList(
   site: Site,
   title: string,

@@ -25,7 +25,7 @@ interface DashboardDeps extends AuthenticatingDeps {
   queueViews: Pick<QueueViews, "open">;
 }
 
-/** Mounts the dashboard of single jobs. Mounts nothing with OPS_TOKEN=off. Every operator may read it. */
+/** Mounts the dashboard of single jobs, for every operator. Mounts nothing with OPS_TOKEN=off. */
 export function mountDashboard(router: Router, ctx: DashboardDeps): void {
   if (ctx.config.ops.isOff) return;
   const guarded = Router({ caseSensitive: true });
@@ -44,7 +44,7 @@ export function mountDashboard(router: Router, ctx: DashboardDeps): void {
   router.use(DASHBOARD_PATH, guarded);
 }
 
-/** The strictest policy with which bull-board works. It sets a base URL and uses inline styles. */
+/** The strictest policy with which bull-board works: bull-board sets a base URL and uses inline styles. */
 const dashboardHeaders = headersOf({
   "style-src": ["'self'", "'unsafe-inline'"],
   "img-src": ["'self'", "data:"],

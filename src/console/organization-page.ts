@@ -39,9 +39,9 @@ import type { Section } from "./console-part.ts";
 import { renderState } from "./render-state.ts";
 import type { Visit } from "./visit.ts";
 
-/** Entries of each list on one page. */
+/** Number of entries on one page of a list. */
 export const PAGE_SIZE = 25;
-/** Maximum number that is shown as the vouchers left in a batch. For more, the page says "more than" this number. */
+/** Maximum number of vouchers left in a batch that the page states. For more, it says "more than" this number. */
 const LEFT_MAX = 1_000;
 
 const HOUR_MS = 3_600_000;

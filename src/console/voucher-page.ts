@@ -51,7 +51,7 @@ export const voucherPage: Page<HistoryDeps> = async (visit) => {
   const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
   await recordVisit("page voucher", { type: "VoucherInstance", id: voucher.id });
   const lineage = await readLineage(ctx, "vouchers", voucher.id);
-  // A code that is worth money, now or after a resumption, is hidden. The payloads contain it, so they are hidden too.
+  // Hides a code that is worth money, now or after a resumption, and the payloads, which contain the code.
   const isUsable = voucher.status === "Active" || voucher.status === "Suspended";
   const showsCode = seesCredentials && !isUsable;
   const suspendedBy = voucher.suspension?.by;

@@ -27,7 +27,7 @@ interface BatchPortions<Done extends Participle> {
   summary: string;
   /** What the act means for a voucher, as sentences. */
   description: string;
-  /** The name of the field with the number of changed vouchers. Descriptions use it as the act's participle. */
+  /** The name of the field with the number of changed vouchers. Descriptions use the name as a participle. */
   done: Done;
   /** Describes the vouchers to which the act does not apply, for example "that were redeemed". */
   alreadyFinal: string;

@@ -66,7 +66,7 @@ export const isEnd = (error: unknown): boolean => error instanceof KeyEnded || e
 
 /**
  * Runs a call as soon as one of the issuer's connections is free for it.
- * @param command its name in the audit trail. `args` must contain no secret and no voucher code.
+ * @param command the call's name in the audit trail. `args` must contain no secret and no voucher code.
  * @param wait limits the wait for the connection.
  * @throws AppError `overloaded`; CallerLeft.
  */

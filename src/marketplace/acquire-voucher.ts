@@ -42,8 +42,7 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
-  // Confirms the refusal first. The last voucher may have been acquired by a transaction that a failover can undo, and
-  // then be available again.
+  // Confirms the refusal first, because a failover could undo the acquisition of the last voucher.
   if (outcome.kind === "refused" && outcome.code === "sold_out") await awaitConfirmation(ctx, readFrom);
   if (outcome.kind === "refused") throw new AppError(kindOf(outcome.code));
   return answerAfterCommit(() => answerWith(ctx, outcome, readFrom));
@@ -66,7 +65,7 @@ async function answerWith(
   };
 }
 
-/** Waits for the seal of the acquisition's event, unless that takes too long or the queue is full. */
+/** Waits for the seal of the acquisition's event for a short time. Does not wait if the queue is full. */
 async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (!ctx.sealQueue.askForPlace({ voucherId })) {
     ctx.log.warn({ voucherId }, "the seal queue is full: an event will be sealed later");

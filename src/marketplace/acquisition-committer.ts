@@ -117,8 +117,8 @@ async function commitAcquisitions(
     );
   try {
     return await commit(false).catch((error) => {
-      // A picked voucher is damaged: its chain already has an event with the next sequence. Repeats the transaction
-      // with a search for damaged vouchers, which it leaves out.
+      // A picked voucher is damaged: its chain has an event with the next sequence. The repeat leaves out such
+      // vouchers.
       if (violates(error, "voucher_events_pkey")) return commit(true);
       throw error;
     });

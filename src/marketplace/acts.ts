@@ -76,7 +76,7 @@ type None = Record<never, never>;
 type Move = { id: string; status: keyof typeof CONTRACT_MOVES };
 type Words = Pick<Definition<None, Move, object>, "title" | "about" | "confirm" | "next">;
 
-/** A change of a contract's status. It is refused if CONTRACT_MOVES does not allow it. */
+/** A change of a contract's status, if CONTRACT_MOVES allows the change. */
 const move = (verb: string, status: Move["status"], words: Words): Act<None, Move> =>
   act<None, Move>({
     ...words,

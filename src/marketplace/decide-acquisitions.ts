@@ -156,7 +156,7 @@ function batchesLeft({ offers }: Source, open: readonly OpenBatch[]): string[] {
 
 /**
  * Reads the state of picked vouchers.
- * @param checksChains whether to find damaged vouchers. Only needed after an insert failed because of one.
+ * @param checksChains whether to find damaged vouchers, after an insert failed because of a damaged voucher.
  */
 export async function readPickedState(
   tx: Transaction,

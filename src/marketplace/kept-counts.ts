@@ -8,7 +8,7 @@ import { countAvailable } from "./db/listings.ts";
 const BATCH_MAX = 16;
 /** Maximum number of waiting counts in one process. */
 const WAITING_MAX = 10_000;
-/** When a page reads a count of this age, it shows the count, and the batch is counted again. Milliseconds. */
+/** A page that reads a count of this age shows the count, and lets the process count again. Milliseconds. */
 const RECOUNT_AFTER_MS = 10_000;
 /** Maximum age of a count that is shown. Milliseconds. */
 const AGE_MAX_MS = 20_000;

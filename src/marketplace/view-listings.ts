@@ -35,7 +35,7 @@ export async function viewListings(
   return { listings: listings.map(({ shown }) => shown), nextCursor };
 }
 
-/** The same listings, each with its organization's time zone, for a page. */
+/** The listings of {@link viewListings}, each with its organization's time zone. */
 export async function findListings(
   ctx: Deps & { keptCounts: KeptCounts },
   visitor: Requester<"visitor">,

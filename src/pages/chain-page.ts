@@ -166,8 +166,7 @@ function renderTable(events: readonly PublicEvent[], notes: readonly ChainNotes[
     ...notes.map(({ column }) => column.name),
     t("chain.columns.hashes"),
   ];
-  // The explicit roles repeat those of the elements, because browsers drop the latter when CSS changes the display of
-  // table parts.
+  // Browsers drop the elements' own roles when CSS changes the display of table parts.
   return html`<table class="chain" role="table" aria-labelledby="entries">
 <thead role="rowgroup"><tr role="row">
 ${columns.map((name) => html`<th role="columnheader" scope="col">${name}</th>\n`)}</tr></thead>
@@ -177,10 +176,7 @@ ${events.map((event) => renderRow(event, events, notes, locale))}
 </table>`;
 }
 
-/**
- * States that an entry's content was erased, and when if the page shows the erasing entry. For content that is missing
- * without an erasure, states that it is lost.
- */
+/** States that an entry's content was erased (and when, if the page shows the erasing entry) or is lost. */
 function sayErased(
   { erasedBy, payloadKept, sealStatus }: PublicEvent,
   events: readonly PublicEvent[],

@@ -32,10 +32,7 @@ aria-describedby="voucher-problem"`
 </form>`;
 }
 
-/**
- * The id in the text that a person has entered: the text itself, or the id in a link. Null if there is no id. Whether
- * the voucher exists is shown on its history page.
- */
+/** The id in the entered text: the text itself, or the id in a link. Null if there is no id. */
 function readVoucherId(entered: string): string | null {
   const text = entered.trim();
   const id = /\/VoucherInstance\/([^/?#\s]+)/i.exec(text)?.[1] ?? text;

@@ -56,10 +56,7 @@ const readDocuments = (names: readonly string[]): ServedDocument[] =>
     text: name === "receipt-verifier.html" ? RECEIPT_VERIFIER : readFileSync(FOLDER + name, "utf8"),
   }));
 
-/**
- * The served files, except those of wings. Reading them at the start of the process makes a release with a missing file
- * fail to start.
- */
+/** The core's served files, read when the process starts, so that a release with a missing file fails at once. */
 export const DOCUMENTS: readonly ServedDocument[] = readDocuments([
   ...GROUPS.flatMap(({ names }) => names.flatMap((name) => (name.endsWith("?") ? [] : [`${name}.md`]))),
   ...FILES.split(/\s+/),

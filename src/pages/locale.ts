@@ -90,10 +90,7 @@ export function localeOf(response: Response): Locale {
   return localeIn(languageOf(response));
 }
 
-/**
- * The locale of the page that this response sends, with the formats of the reader's country, in a time zone. Each
- * moment is followed by its time in UTC.
- */
+/** The locale of this response in a time zone, with the reader's formats, and with UTC beside each moment. */
 export function localeForReader(response: Response, timeZone: string): Locale {
   const language = languageOf(response);
   const { localeTag: tag = DATE_LOCALES[language] } = response.locals;

@@ -29,8 +29,8 @@ interface Rendered {
 }
 
 /**
- * Renders a document of the project, which may contain markup. A link without a target becomes its text. If a paragraph
- * consists only of links to programs, it becomes tabs with the code block before it and these programs.
+ * Renders a document of the project, which may contain markup. A link without a target becomes its text. A paragraph
+ * that consists only of links to programs becomes tabs, together with the code block before the paragraph.
  */
 export async function renderMarkdown(source: string, addressOf: ReadLink, readProgram: ReadLink): Promise<Rendered> {
   await nextPiece();

@@ -63,7 +63,7 @@ interface Step {
   label: string;
 }
 
-/** A list of the navigation, as one of the links that lead to a page. */
+/** A section of the navigation, as the first step of breadcrumbs. */
 export const sectionStep = (site: Site, name: string): Step => ({
   path: opsPath(site, name.toLowerCase()),
   label: name,

@@ -11,7 +11,7 @@ export function renderLife(entries: readonly Html[], { t } = ENGLISH): Html {
   return renderSection("life", t("chain.happened"), html`<ol class="life">\n${entries}</ol>\n`);
 }
 
-/** How much an entry shows: its sentence, with the redemption's facts, or with the payload too. */
+/** What an entry shows: its sentence; in addition the redemption's facts; in addition the payload. */
 type Detail = "sentence" | "facts" | "payload";
 
 function factsOf({ payload }: PartnerEvent, redeemed: VoucherHistory["redemption"]): Fact[] {

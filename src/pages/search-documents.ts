@@ -51,10 +51,7 @@ async function searchSections(sought: string): Promise<(SearchResult & IndexedSe
   return found.slice(0, RESULTS_MAX) as (SearchResult & IndexedSection)[];
 }
 
-/**
- * The page that searches all documents. It works without a script. The form is sent with POST, because people also
- * enter codes, and proxies log URLs.
- */
+/** The page that searches the documents. The form uses POST, because people enter codes too, and proxies log URLs. */
 export function searchRoute(deps: LimitingAddresses & { config: Site }, all: readonly ServedDocument[]): Route {
   const { config: site } = deps;
   const before = [pageHeaders, limitAddress(deps)];

@@ -33,10 +33,7 @@ const PACKAGES: Record<string, { what: string; use: (address: string) => string 
 
 const BRUNO = "bruno.zip";
 
-/**
- * Reads the built package with this name. The name contains no version. `npm ci` builds the packages.
- * @throws AppError `not_found`.
- */
+/** Reads a built package by its name without the version. @throws AppError `not_found`. */
 async function readPackage(name: string): Promise<Buffer> {
   const { value: file } = await glob(`dist/${name}-*.tgz`, { cwd: ROOT }).next();
   if (file === undefined) throw new AppError("not_found");

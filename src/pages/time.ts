@@ -55,10 +55,7 @@ export function formatsOf(form: TimeForm): ReturnType<typeof makeFormats> {
   return made;
 }
 
-/**
- * A moment, to the second by default, with the name of the zone. Scripts read the exact time from the attribute
- * `datetime`. With `dated` false, the date is left out.
- */
+/** A moment in the zone, with the zone's name. Scripts read the exact time from the attribute `datetime`. */
 export function renderTime(at: string | Date, precision: Precision = SECONDS, form = UTC, dated = true): Html {
   const moment = new Date(at);
   const formats = formatsOf(form);

@@ -111,8 +111,8 @@ type Serve = (path: string, handler: RequestHandler) => void;
 
 /**
  * Mounts the portal, where a partner's staff see its redemptions. Reads that are not batched use the portal's
- * connections. For each page, the standbys confirm once: its last read, or the time before which its redemptions are
- * complete.
+ * connections. The standbys confirm one read of each page: the last, or the read of the time before which redemptions
+ * are complete.
  */
 export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<PortalDeps> }>(
   router: Router,
@@ -230,7 +230,7 @@ function statementPage(deps: PortalDeps): Render {
   };
 }
 
-/** The file of a statement. The statement has a hash of its bytes, so the file is never translated. */
+/** A statement's file, never translated, because the statement contains a hash of the file. */
 function statementFile(deps: PortalDeps): RequestHandler {
   return async ({ query }, response) =>
     deps.sendFile(response, await readStatementFile(deps, callerOf(response), String(query.month)));
@@ -306,7 +306,7 @@ function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPag
     const further = ofWings.filter((page) => page.isOpenTo(deps, scopes));
     const caller = Object.assign(callerOf(response), { further, shown: deps.config.basePath + request.path });
     if (wantsPage(response)) {
-      // The address of an unknown order has its reference, and never a code. Express forgets it before an error page.
+      // Read now, because Express forgets the path's parameters before an error page. An order's path contains no code.
       const { externalRef = request.query.externalRef } = request.params;
       const entered = typeof externalRef === "string" ? externalRef : "";
       response.locals.errorPage = (refusal, status, requestId, language) => {
@@ -339,7 +339,7 @@ async function showOrder<Deps extends PortalDeps>(
   return renderOrderPage(deps.config, caller, order);
 }
 
-/** The page of an order if the text names exactly one. Otherwise a page of all vouchers that it names. */
+/** The page of an order if the text names exactly one, otherwise a page of all vouchers that the text names. */
 async function search(deps: PortalDeps, caller: PortalCaller, words: string): Promise<Html | string> {
   const [only, ...others] = words.trim() === "" ? [] : await findOrders(deps, caller, words);
   if (only?.externalRef && others.length === 0) return orderPath(deps.config, only.externalRef);

@@ -35,7 +35,7 @@ export interface OrderPart<Deps = never> {
   section: (deps: Deps, caller: PortalCaller, externalRef: string) => Promise<Html>;
   file: {
     segment: string;
-    /** The file name under which browsers save it. */
+    /** The name under which browsers save the file. */
     name: string;
     read: (deps: Deps, caller: Caller, externalRef: string) => Promise<string>;
   };

@@ -135,7 +135,7 @@ export async function auditTlog(
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
   const findOther = findIn(otherRuns);
-  /** Reports each leaf from `start` to `end` (exclusive) for which {@link findIn} knows no reason. */
+  /** Reports each leaf from `start` to `end` (exclusive) that belongs to no event for an unknown reason. */
   const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };
@@ -211,10 +211,7 @@ function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: 
   ].sort((one, other) => one.firstIndex - other.firstIndex);
 }
 
-/**
- * Returns a function that returns why a leaf belongs to no event, or null if the reason is unknown. Call it with
- * ascending leaves.
- */
+/** Returns a function that tells why a leaf belongs to no event. Null if unknown. Call it with ascending leaves. */
 function findIn(otherRuns: readonly OtherRun[]): (leaf: number) => string | null {
   let runAt = 0;
   return (leaf) => {

@@ -3,7 +3,7 @@
 -- The API serves the log.
 GRANT SELECT ON log_bundles, log_tiles, log_witnesses, log_retirements TO pva_api;
 
--- pva_log: a worker process with WORKER_QUEUES=log. It reads no voucher and no event.
+-- The role pva_log is for a worker process with WORKER_QUEUES=log, which reads no voucher and no event.
 GRANT SELECT, UPDATE (first_index, hashes) ON log_batches TO pva_log;
 GRANT SELECT, INSERT, UPDATE (entries) ON log_bundles TO pva_log;
 GRANT SELECT, INSERT, UPDATE (hashes) ON log_tiles TO pva_log;

@@ -19,21 +19,13 @@ const tlogReport = z.object({
   cosigned: z.number(),
   /** The anchor files, each with the number of leaves in its checkpoint. Null if the file is missing. */
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
-  /**
-   * Number of witnesses that contradicted the log in the last request without giving a proof, although the other
-   * witnesses met the quorum.
-   */
+  /** Number of witnesses that contradicted the log in the last request, without a proof and without effect. */
   claims: z.number(),
   /** Number of waiting batches that never get a position, because the sequence did not assign their ids. */
   setAside: z.number(),
-  /**
-   * The reason if the pass stopped before it served a checkpoint, for example because an anchor contradicts the
-   * database. Null if it did not stop.
-   */
+  /** Why the pass stopped before it served a checkpoint, for example an unusable anchor. Null if it did not. */
   refused: z.string().nullable(),
-  /**
-   * The reason by kind: the database contradicts what was signed, too few witnesses answer, or an anchor is unusable.
-   */
+  /** The kind of this reason: a contradiction to what was signed, too few witnesses, or an unusable anchor. */
   obstacle: z.enum(["contradiction", "witnesses", "anchor"]).nullable(),
   durationMs: z.number(),
 });

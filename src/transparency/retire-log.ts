@@ -36,10 +36,7 @@ export interface RetireOptions {
 interface RetiredLog {
   origin: string;
   nextOrigin: string;
-  /**
-   * The number of leaves that the next log takes over. The next log's first new leaf, with this index, is the SHA-256
-   * of the retired log's last checkpoint.
-   */
+  /** The number of leaves that the next log takes over, before the SHA-256 of the retired log's last checkpoint. */
   size: number;
   /** The number of leaves in the last checkpoint that the retired log signed. */
   lastSize: number;

@@ -17,7 +17,7 @@ import { EMPTY_TREE, proveConsistency, TlogRefused } from "./tree-proofs.ts";
 const INTEGRATE_MAX_MS = 2_000;
 /** An unchanged tree is published again after this time, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
-/** Maximum number of ids of batches set aside that one pass reports. */
+/** Maximum number of ids that one pass reports of batches that never get a position. */
 const SET_ASIDE_MAX = 10;
 
 /** The dependencies of the sequencer. */

@@ -146,10 +146,7 @@ function findFailedJobs(facts: Facts): Finding[] | null {
   return unlessHidden(facts, found);
 }
 
-/**
- * Returns the faults, or null if there are none but a Redis server that does not answer may hide some. Earlier faults
- * then stay.
- */
+/** Returns the faults. Null if none is found while a Redis server does not answer: earlier faults then stay. */
 function unlessHidden({ queues }: Facts, found: Finding[]): Finding[] | null {
   const isHidden = queues === null || queues.some((shard) => shard.queues === null);
   return found.length === 0 && isHidden ? null : found;

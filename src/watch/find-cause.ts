@@ -91,10 +91,7 @@ function findStuckJobs(facts: Facts, shards: readonly string[]): string | null {
 export const backlogsOf = ({ queues }: Pick<Facts, "queues">, name: string): QueueBacklog[] =>
   (queues ?? []).flatMap(({ queues }) => queues ?? []).filter(({ queue }) => queue === name);
 
-/**
- * Names the shards of a fault for its text, unless all are affected. The subject does not name them, because it must
- * stay the same while the fault lasts.
- */
+/** Names the affected shards in a fault's text, unless all are. The fault's subject must not change meanwhile. */
 export function nameShards(names: readonly string[], count: number): string {
   if (names.length === count) return "";
   const more = names.length > SHARDS_NAMED_MAX ? ` and ${names.length - SHARDS_NAMED_MAX} more` : "";

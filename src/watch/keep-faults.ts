@@ -176,10 +176,7 @@ export class FaultKeeper implements Closable {
     }
   }
 
-  /**
-   * Who sends the message about a fault: this process, another process, or no process because it was already sent.
-   * Without Redis, every process sends it.
-   */
+  /** Who sends a fault's message: this process, another, or none because it was sent. Without Redis, all send it. */
   async #claim(name: string): Promise<"mine" | "other" | "told"> {
     if (knownId(this.#ctx.deployment) === null) return "mine";
     const { redis } = this.#ctx;
@@ -195,10 +192,7 @@ export class FaultKeeper implements Closable {
   #claimOf = (name: string) => `${reportPrefix(this.#ctx.deployment)}:told:${name}`;
 }
 
-/**
- * For some kinds of faults, the kinds that explain them. A fault and its explanation have the same cause, so they share
- * one card and one message.
- */
+/** The kinds of faults that explain a kind. Both have the same cause, so they share one card and one message. */
 const EXPLAINED_BY: Readonly<Record<string, readonly string[]>> = {
   VouchersNothingRedeemed: ["VouchersQueuePaused"],
   VouchersShardAway: ["VouchersQueuePaused"],

@@ -15,10 +15,7 @@ import { inTime } from "./in-time.ts";
 const RESERVATIONS_MAX = 100_000;
 /** Broken chains are counted up to this number. A single broken chain already raises the alert. */
 const BROKEN_CHAINS_MAX = 1_000;
-/**
- * Maximum wait for a server. It is short because a scrape has a short timeout too, and must report that a server does
- * not answer. Milliseconds.
- */
+/** Maximum wait for a server, shorter than a scrape's timeout, so that a scrape reports the silence. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
 interface Deps {

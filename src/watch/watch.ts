@@ -15,7 +15,7 @@ const LOOK_EVERY_MS = 2_000;
 const KEPT_MS = 500;
 /**
  * How long a server must be unusable before this process reports itself as not ready. This is longer than canaries may
- * stay unanswered: a server that no process can use is another fault, which is then found first. Milliseconds.
+ * stay unanswered, so that the search first finds the fault of a server that no process can use. Milliseconds.
  */
 const UNREADY_MS = SILENT_MS + 2_000;
 /** How long a process reuses the stock. The stock changes slowly, and reading it is expensive. Milliseconds. */
@@ -34,7 +34,7 @@ type Deps = FactDeps &
     config: FactDeps["config"] & Pick<Config, "ops" | "production">;
   };
 
-/** Looks for faults. Each API process does so independently. */
+/** Looks for faults, in each API process independently. */
 export class FaultWatch implements Closable {
   readonly #ctx: Deps & Parameters<typeof gatherFacts>[0];
   readonly #faults: readonly Fault[];
@@ -91,7 +91,7 @@ export class FaultWatch implements Closable {
     return { at: facts.now, attention, ended, standing };
   }
 
-  /** Why this process cannot serve requests although others can, or null. Records it for the others. */
+  /** Why this process cannot serve requests although others can, or null. Records this reason for the others. */
   #judgeSelf(standing: Standing): string | null {
     const { problems, canary } = standing;
     const problem = problems.postgres ?? problems.redis;

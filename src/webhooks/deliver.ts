@@ -32,7 +32,7 @@ export const REQUESTS_MAX = 64;
 export const FAILING_MAX = 32;
 /** Maximum number of deliveries that a run reads at once and keeps in memory. */
 const UNFINISHED_MAX = 64;
-/** When a run has the maximum in memory, it waits until at most this many are unfinished, and then reads more. */
+/** A run with {@link UNFINISHED_MAX} unfinished deliveries reads more only when at most this many are left. */
 const UNFINISHED_LOW = 16;
 /** A run ends after this many consecutive failures. The sweeper then requests the next run. */
 const RUN_FAILURES_MAX = 4;
@@ -40,10 +40,7 @@ const RUN_FAILURES_MAX = 4;
 const RUN_MAX_MS = 10_000;
 /** How often a run looks for new deliveries while it waits for responses and may send more requests. Milliseconds. */
 const POLL_INTERVAL_MS = 250;
-/**
- * Maximum age of data that a run sends without reading it again. The target may have been disabled or the event erased
- * meanwhile. Milliseconds.
- */
+/** Maximum age of sent data: meanwhile the target may be disabled, or the event erased. Milliseconds. */
 export const READ_AGE_MAX_MS = 250;
 
 interface DeliveryContext extends Confirming {

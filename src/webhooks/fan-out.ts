@@ -43,10 +43,7 @@ interface Deps {
   log: Logger;
 }
 
-/**
- * Empties the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it. A lock
- * lets only one of them work at a time.
- */
+/** Empties the outbox every second after `start`, and at once after `nudge`. A lock admits one process at a time. */
 export class FanOut {
   readonly #ctx: Deps;
   #timer: NodeJS.Timeout | undefined;

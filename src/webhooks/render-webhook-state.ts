@@ -16,10 +16,7 @@ ${t(`webhooks.reasons.${disabledReason}`)}`;
   return html`<span class="badge waiting">${t("webhooks.facts.failing")}</span>`;
 }
 
-/**
- * The state of a delivery, and when its next attempt is due, or a note that an earlier delivery must end first. A
- * finished delivery has no next attempt.
- */
+/** The state of a delivery, and when its next attempt is due, or that an earlier delivery must end first. */
 export function renderDeliveryState(
   { state, nextAttemptAt }: Pick<WebhookDeliveryView, "state" | "nextAttemptAt">,
   { t, markup, time } = ENGLISH,

@@ -1,4 +1,4 @@
-/** Maximum number of endpoints of an organization. The table has the same number of places. */
+/** Maximum number of endpoints of an organization. A constraint on the column `place` has the same limit. */
 export const ENDPOINTS_MAX = 20;
 /** How long the replaced secret signs requests too, after a rotation. Hours. */
 export const PREVIOUS_SECRET_HOURS = 24;

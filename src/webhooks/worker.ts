@@ -69,6 +69,6 @@ function start(ctx: NonNullable<ReturnType<typeof prepare>>["ctx"]): RunningWork
   const worker = startWorker(webhookQueue, workerOptions(ctx, SERVED_TARGETS_MAX), (_jobId, { endpointId }) =>
     deliverToTarget(ctx, endpointId),
   );
-  // Both are closed at once: the closing worker waits for its runs, and the closing sender ends them.
+  // Closes both at once, because the closing worker waits for runs, which the closing sender ends.
   return { close: () => closeAll([ctx.webhookSender, worker]) };
 }

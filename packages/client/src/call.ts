@@ -20,10 +20,7 @@ export class VoucherRefused extends Error {
   /** Accept unknown codes. Null for a proxy's response, which occurs only as the cause of an OutcomeUnknown. */
   readonly code: components["schemas"]["ErrorCode"] | null;
   readonly requestId: string | null;
-  /**
-   * Whether an earlier attempt of the same call got no response. Although this attempt changed nothing, the earlier one
-   * may have succeeded.
-   */
+  /** Whether an earlier attempt of the same call got no response. That attempt may have succeeded. */
   readonly afterLostAttempt: boolean;
 
   constructor(status: number, body: components["schemas"]["Error"] | null, afterLostAttempt: boolean) {
@@ -42,10 +39,7 @@ export class OutcomeUnknown extends Error {
 
 /** How long a call is retried by default. Milliseconds. */
 export const PATIENCE_MS = 60_000;
-/**
- * Limits of the random wait before a retry: the first limit for the first retry, then twice as much each time, up to
- * the second limit. Milliseconds.
- */
+/** The limit of the random wait before the first retry, which doubles up to the second limit. Milliseconds. */
 const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
 

@@ -74,10 +74,7 @@ export function voucherClient(settings: Settings) {
      */
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
-    /**
-     * The redemption under a reference, or null. Null is no proof that an attempt failed: it may still be in progress.
-     * Repeat the redeem to find out.
-     */
+    /** The redemption under a reference. Null is no proof: an attempt may still run, so repeat the redeem. */
     redemption: (externalRef: string) => readRedemption(call, externalRef),
 
     /**
@@ -140,7 +137,7 @@ async function findVoucherId(call: Call, codeOrTicket: string): Promise<string |
   return seen?.voucher.id ?? null;
 }
 
-/** Replaces a refusal that does not prove that nothing was redeemed. Returns any other error unchanged. */
+/** Wraps a refusal, which proves nothing here, in an OutcomeUnknown. Returns any other error unchanged. */
 function unknownAfter(error: unknown): unknown {
   if (!(error instanceof VoucherRefused)) return error;
   return new OutcomeUnknown(`It is not proved whether the voucher was redeemed. ${error.message}`, { cause: error });

@@ -55,10 +55,7 @@ export function issuerCalls(call: Call, patienceMs: number) {
     vouchers: (batchId: string) => each<Item<"BatchVouchers">>(of("batches", batchId, "vouchers")),
     createProduct: (brandId: string, product: Partial<Schemas["CreateProductRequest"]>) =>
       once<Schemas["CreateProductResult"]>(of("brands", brandId, "products"), product),
-    /**
-     * Issues at most one batch under `issueRef`, however often it is called. `otherBatch` is set if the batch with this
-     * reference has other content.
-     */
+    /** Issues one batch under `issueRef`, even if repeated. `otherBatch` is set if that batch has other content. */
     issueBatch: (
       productId: string,
       batch: Partial<Schemas["IssueBatchRequest"]> & Pick<Schemas["IssueBatchRequest"], "issueRef">,

@@ -57,7 +57,7 @@ const first =
     found === kind && before === 0 ? fault : null;
 
 /**
- * The checks of a run. Their order numbers begin with this text. All `void` steps use one code of the first batch. The
+ * The checks of a run. Their order numbers begin with `run`. All `void` steps use one code of the first batch. The
  * other steps on a voucher use another code of that batch.
  */
 function checksOf(run: string): IssuerCheck[] {

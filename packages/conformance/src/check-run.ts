@@ -113,10 +113,7 @@ export class CheckRun {
     }
   }
 
-  /**
-   * After a response with `Retry-After`, the client must wait that long before its next call of the same kind. Reports
-   * only the first call that came too early.
-   */
+  /** Reports the client's first call of the same kind that comes earlier than `Retry-After` allows. */
   #checkWaits(calls: readonly ProxiedCall[]): void {
     for (const [index, call] of calls.entries()) {
       const next = calls.slice(index + 1).find(({ kind }) => kind === call.kind);
@@ -130,7 +127,7 @@ export class CheckRun {
     }
   }
 
-  /** All attempts of an order must use the same reference for a voucher, and no other order may use it. */
+  /** All attempts of an order must use the same reference for a voucher, and no other order may use that reference. */
   #checkReferences(order: string, codes: readonly string[], calls: readonly ProxiedCall[]): void {
     const used = this.#references.usedFor(order, codes.join(" "));
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));

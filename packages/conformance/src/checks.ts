@@ -46,10 +46,7 @@ const onRedeem =
   (kind, before) =>
     kind === "redeem" && before < count ? fault : null;
 
-/**
- * Runs the checks one after another, and reports each as soon as it is done. If the first check, a plain redeem, ends
- * with a ClientFault, the other checks are not run.
- */
+/** Runs the checks one after another, and reports each result. Stops if the first check ends with a ClientFault. */
 export async function runChecks(setup: CheckSetup, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   const references = new References();
@@ -263,7 +260,7 @@ function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS):
   };
 }
 
-/** The fault that the proxy itself responds with this error. */
+/** The fault in which the proxy itself responds with this error. */
 function errorAnswer(code: keyof typeof ERRORS, retryAfterSeconds?: number): NetworkFault {
   const [status, error] = ERRORS[code];
   const body = { error, code, requestId: "sandbox-check" };

@@ -11,7 +11,7 @@ export interface ClientStep {
   /** The address for every call of this step. */
   api: string;
   key: string;
-  /** The shop's order number. A step with an earlier step's order and code repeats it, for example after a crash. */
+  /** The shop's order number. A step with the order and code of an earlier step repeats that step. */
   order: string;
   /** The codes that the customer has entered. A basket has several. Otherwise there is one, which is also in `code`. */
   codes: readonly string[];
@@ -85,7 +85,7 @@ export async function runClient(
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-OUTPUT_MAX);
   });
-  // A client that reads STEP instead may close its standard input.
+  // A client that reads the variable STEP may close its standard input.
   child.stdin.on("error", () => undefined).end(input);
   let timedOut = false;
   const kill = () => {

@@ -42,7 +42,7 @@ export async function lockFile(file: string, waitMs: number): Promise<() => unkn
   }
 }
 
-/** Whether a name is that of a temporary file. Such a file is left if the process ends while it replaces a file. */
+/** Whether a name is that of a temporary file, which remains if a process ends while it replaces a file. */
 export const isUnfinished = (name: string) => /\.[\da-f-]{36}\.next$/.test(name);
 
 /**

@@ -35,10 +35,7 @@ export class LogNotNamed extends NotAccepted {}
 
 const LINES_MAX = 1_000;
 
-/**
- * If a program has changed the file, or saved another file in its place, returns a sentence with the cause and the
- * remedy. Otherwise returns null.
- */
+/** Explains how a program has changed or replaced a file, and the remedy, as a sentence. Null if none has. */
 export function explainDamage(text: string, what: string): string | null {
   const again = `Download the ${what} again, with curl -o`;
   if (/^\uFEFF|\0/.test(text))

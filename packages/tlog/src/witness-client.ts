@@ -19,10 +19,7 @@ export interface Witness {
 export type WitnessAnswer =
   /** The witness cosigned the checkpoint. `line` is its signature line. */
   | { kind: "cosigned"; line: string }
-  /**
-   * The witness says that it has cosigned a larger tree of this log. Either the database has lost a part of the log, or
-   * another process has published meanwhile.
-   */
+  /** The witness says that it has cosigned a larger tree: the database lost leaves, or another process published. */
   | { kind: "ahead"; size: number }
   /**
    * The witness says that it has cosigned another tree of the same size, or rejects the proof. If the witness is right,
@@ -77,10 +74,7 @@ export function namesIn({ witnesses }: Policy, asked: readonly { witness: Witnes
   );
 }
 
-/**
- * The contradiction between a witness's answer and a database whose tree has `size` leaves, as a sentence. Null if
- * there is none. The answer is no proof.
- */
+/** How a witness's answer contradicts a tree of `size` leaves, as a sentence, or null. The answer is no proof. */
 export function claimOf(name: string, answer: WitnessAnswer, size: number): string | null {
   if (answer.kind === "contradicts") return `The witness ${name} contradicts the database: ${answer.reason}.`;
   return answer.kind === "ahead" && answer.size > size
@@ -92,10 +86,7 @@ function formatRequest(oldSize: number, proof: readonly Uint8Array[], note: stri
   return [`old ${oldSize}`, ...proof.map(encodeBase64), "", note].join("\n");
 }
 
-/**
- * A request to a witness. It asks the witness to cosign the checkpoint in `note`. The proof shows that the checkpoint
- * continues the tree with `oldSize` leaves.
- */
+/** A request to cosign the checkpoint in `note`, with a proof that it continues the tree of `oldSize` leaves. */
 interface WitnessRequest {
   oldSize: number;
   proof: Uint8Array[];

@@ -97,10 +97,7 @@ export class WitnessServer {
   }
 }
 
-/**
- * Parses a witness's state: the last tree of each log that it has cosigned, by origin. Null if the text does not have
- * the form in which a witness writes it.
- */
+/** Parses a witness's state: by origin, the last tree that it has cosigned. Null unless a witness wrote the text. */
 function parseState(text: string): Map<string, TreeHead> | null {
   try {
     const entries = Object.entries<{ size: unknown; root: unknown }>(JSON.parse(text)).map(

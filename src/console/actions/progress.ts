@@ -29,7 +29,7 @@ type Partly = (done: number, total: number, soFar?: object) => string | null;
 /**
  * Shows a long run on a page that grows until the run ends. The page needs no script, and the server keeps no state:
  * the run ends when the operator leaves the page.
- * @param run.render returns the page, with its argument at the place of the progress.
+ * @param run.render returns the page. Its argument is the markup of the progress.
  */
 export function openProgress(
   response: Response,

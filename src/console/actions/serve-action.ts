@@ -142,7 +142,7 @@ async function findTaken(pool: pg.Pool, parentId: string | null, { name }: Recor
 const SENT_BEFORE =
   "This form was sent before with other values, and has acted then. Nothing was done now. Send it again to act again.";
 
-/** Replaces an error by one whose sentence explains it to the operator. */
+/** Replaces an error by one with a sentence for the operator. */
 function explain(cause: unknown, mayHaveWritten: boolean): unknown {
   if (isForbidden(cause)) {
     const sentence = "Nothing was done: the database role of OPS_DATABASE_URL may not do this.";
@@ -159,10 +159,7 @@ function enteredIn({ fields }: Action<never>, body: unknown): Entered {
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, valuesOf(name, field)]));
 }
 
-/**
- * Parses the values of a form. `recorded` has the values for the audit entry: all given values except those of the
- * action's `unrecorded` fields.
- */
+/** Parses a form. `recorded` has the values for the audit entry: all except the action's `unrecorded` fields. */
 async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
   const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [
     {},

@@ -66,9 +66,9 @@ SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract
 
 -- name: pick_free_vouchers(batch_id, except, limit, latest?)
 -- Locks the next unlocked vouchers that users can acquire from a batch. Excludes vouchers that are suspended
--- individually, or that have a live reservation in this statement's snapshot. A later statement must read their state
--- again, when they are locked. CASE affects only the plan: without statistics, Postgres expects that IS NULL is true
--- for few rows, and sorts them. With CASE, it expects half of the rows, and reads the index in order.
+-- individually, or that have a live reservation in this statement's snapshot. A later statement must read the state of
+-- the locked vouchers again. CASE affects only the plan: without statistics, Postgres expects that IS NULL is true for
+-- few rows, and sorts them. With CASE, it expects half of the rows, and reads the index in order.
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND CASE WHEN v.suspension IS NULL THEN true END AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h

@@ -125,7 +125,7 @@ export interface AcquisitionKey {
   paymentRef: string | null;
 }
 
-/** An acquired voucher. Its organization and its code's stored key find it. */
+/** An acquired voucher. A look-up finds it by its organization and its code's stored key. */
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
 /**

@@ -15,10 +15,7 @@ interface ReferenceDeps extends LimitingAddresses {
   config: Site & DescribedSettings;
 }
 
-/**
- * Mounts the OpenAPI document at `/openapi.json`, the documents for partners, and a page at `/docs` that shows the
- * OpenAPI document and can send requests.
- */
+/** Mounts `/openapi.json`, the documents for partners, and the page `/docs`, which can send requests. */
 export function mountReference(router: Router, deps: ReferenceDeps, parts: DescribedParts): void {
   const { config } = deps;
   const documents = allDocuments(parts.documents);

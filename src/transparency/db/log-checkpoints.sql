@@ -11,8 +11,8 @@ SELECT p.size, CASE WHEN p.size < t.size OR EXISTS (SELECT 1 FROM log_batches AS
   FROM log_published AS p JOIN log_tree AS t ON t.one = p.one WHERE p.one;
 
 -- name: publish_checkpoint(size, root, note, policy, origin)
--- Serves a checkpoint from now on. Returns no row if a larger one is served, or if its log was retired. The lock waits
--- for a retirement that has begun. A trigger rejects a different root for the same size.
+-- Serves a checkpoint from now on. Returns no row if a larger checkpoint is served, or if the checkpoint's log was
+-- retired. The lock waits for a retirement that has begun. A trigger rejects a different root for the same size.
 INSERT INTO log_published (size, root, note, policy, published_at)
 SELECT $1::bigint, $2::bytea, $3::text, $4::text, clock_timestamp() FROM log_tree AS t WHERE t.one AND t.origin = $5::text FOR KEY SHARE
     ON CONFLICT (one) DO UPDATE

@@ -72,8 +72,8 @@ WITH advanced AS (
 SELECT assert_row_count(count(*), 1, 'unchanged trees') FROM advanced;
 
 -- name: select_log_tiles(level, index)
--- The stored bundles (level 0: the data of leaves) and tiles, full or partial. If one is not stored, its hashes are
--- null.
+-- The stored bundles (level 0: the data of leaves) and tiles, full or partial. A bundle or tile that is not stored has
+-- null hashes.
 SELECT w.level, w.index, coalesce(
          (SELECT b.entries FROM log_bundles AS b WHERE b.index = w.index AND w.level = 0),
          (SELECT t.hashes FROM log_tiles AS t WHERE t.level = w.level AND t.index = w.index)) AS hashes

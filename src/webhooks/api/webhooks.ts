@@ -45,7 +45,7 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
 const NOT_SENT: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
 /** Event types with the same name in webhooks and in the chain. Webhooks omit `instance.` in all later names. */
 const NAMED_AS_IN_CHAIN = /\.(redeemed|voided|expired|claimed|bought)$/;
-/** Fields of an event's data that its webhook request contains, in addition to the event's place in the chain. */
+/** Fields of an event's data that its webhook request contains, in addition to the event's position in the chain. */
 const FROM_DATA: Partial<Record<EventType, z.ZodRawShape>> = {
   "voucher.instance.redeemed": {
     externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),

@@ -33,10 +33,7 @@ import {
 import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from "../db/webhook-endpoints.ts";
 import { renderDeliveryState, renderWebhookState } from "../render-webhook-state.ts";
 
-/**
- * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The service does not
- * store the secret, so the page cannot show it.
- */
+/** The page of an endpoint: its state and its deliveries, but not the secret, which the service does not store. */
 export const webhookPage: Page = async ({ ctx, site, operator, id, query, recordVisit }) => {
   const state = DELIVERY_STATES.find((one) => one === query("state"));
   if (query("state") !== "" && state === undefined) {

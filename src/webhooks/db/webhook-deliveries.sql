@@ -102,7 +102,8 @@ SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since A
 
 -- name: record_attempts(now, endpoint_id, event_id, attempts, state, status?, failure?, next_attempt_at?)
 -- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted since it was
--- read. If an event was erased meanwhile, makes its delivery due at once. The next run then ends it without sending it.
+-- read. If an event was erased meanwhile, makes its delivery due at once. The next run then ends the delivery without
+-- sending it.
 UPDATE webhook_deliveries AS d
    SET attempts = d.attempts + CASE WHEN w.state = 'Erased' THEN 0 ELSE 1 END, state = w.state,
        last_status = w.status, last_failure = w.failure,
