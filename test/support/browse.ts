@@ -11,7 +11,7 @@ export type Form = Record<string, string | string[]>;
 interface Sent {
   method?: string;
   headers?: Record<string, string>;
-  /** Sent as a form does, with files as FormData; makes the method POST. */
+  /** The fields of a form, or FormData with files. The method is then POST. */
   form?: Form | FormData | undefined;
   json?: unknown;
 }

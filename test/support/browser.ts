@@ -7,10 +7,7 @@ import { beforeAll, expect, onTestFinished } from "vitest";
 import { findChromium } from "./chromium.ts";
 import { PATIENT_MS } from "./until.ts";
 
-/**
- * SCREENSHOTS is the folder for screenshots. Without it, none are taken. UPDATE_IMAGES=1 replaces the pictures in
- * docs/images.
- */
+/** SCREENSHOTS is the folder for screenshots, if any. UPDATE_IMAGES=1 replaces the pictures in docs/images. */
 const { SCREENSHOTS, UPDATE_IMAGES } = process.env;
 
 /**
@@ -46,9 +43,7 @@ const startBrowser = () =>
     timeout: PATIENT_MS,
   });
 
-/**
- * Returns a function that opens an address with these options, by default in Berlin's time zone, until the test ends.
- */
+/** Returns a function that opens an address until the test ends, by default in Berlin's time zone. */
 export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
   let browser: Browser;
   beforeAll(async () => {
@@ -68,17 +63,14 @@ export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
   };
 }
 
-/**
- * Follows a link to another page, and waits for that page, because a click alone returns while the old page may still
- * be visible.
- */
+/** Follows a link and waits for the new page, because after a click the old page may still be visible. */
 export async function follow(link: Locator): Promise<void> {
   const loaded = link.page().waitForEvent("load");
   await link.click();
   await loaded;
 }
 
-/** The only rule of WCAG 2.2, which axe omits unless it is named. */
+/** Names the only rule of WCAG 2.2, because axe omits it otherwise. */
 const AXE_RUN = "axe.run(document, { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })";
 
 /** The violations that axe finds on a page, each with its elements: WCAG up to 2.2 AA, and best practices. */
@@ -94,10 +86,7 @@ async function measureOverflow(page: Page): Promise<number> {
   return (await page.evaluate(width)) as number;
 }
 
-/**
- * Expects that a page passes axe and is not wider than its window. Every error must contain the text `expected`. Takes
- * the page's picture.
- */
+/** Expects that a page passes axe, is not wider than its window, and has only errors with the text `expected`. */
 export async function expectSound({ page, complaints }: Visit, name: string, expected = "\0"): Promise<void> {
   await photograph(page, name);
   expect(await findAxeViolations(page), name).toEqual([]);

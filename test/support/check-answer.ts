@@ -123,8 +123,7 @@ function checkResponse(
   if (answer.status >= 400) {
     if (code === undefined || ALL_ERRORS.get(code)?.status !== answer.status)
       faults.push("the code belongs to another status");
-    // Compares the code with the examples, which have the codes that the description names. The schema accepts any
-    // code, as clients must.
+    // Compares the code with the described examples, because the schema accepts any code, as clients must.
     const examples = mediaOf(described.content).examples ?? {};
     if (code !== undefined && !(code in examples)) faults.push(`the code ${code} is not described here`);
     if (requestId !== answer.headers.get("x-request-id")) faults.push("requestId is not X-Request-Id");
@@ -132,8 +131,8 @@ function checkResponse(
   return faults;
 }
 
-// Without optimization: each process compiles the schemas once and runs them only a few times, so optimizing would cost
-// more than it saves.
+// Turns optimization off: each process compiles the schemas once and runs them only a few times, so optimizing would
+// cost more than it saves.
 const ajv = new Ajv2020({ strict: false, allErrors: true, code: { optimize: false } });
 addFormats.default(ajv);
 ajv.addSchema({ ...closed(DESCRIPTION as unknown as Schema), $id: "api" });
@@ -149,7 +148,7 @@ function closed(schema: Schema): Schema {
 }
 
 /**
- * Validates a body against the schema at a place of the document, such as `["components", "responses", "AnyAddress"]`.
+ * Validates a body against the schema at a path in the document, such as `["components", "responses", "AnyAddress"]`.
  * Additional fields are errors.
  */
 export function checkBody(place: readonly string[], body: unknown, type = "application/json"): string[] {

@@ -27,12 +27,12 @@ export function startNode(args: readonly string[], env: Record<string, string>, 
   return startProgram(process.execPath, args, env, cwd);
 }
 
-/** Starts `npm …` in the same way, as the leader of a process group, which gets the signals of a terminal. */
+/** Starts `npm …` like {@link startNode}, as the leader of a process group, which gets the signals of a terminal. */
 export function startNpm(args: readonly string[], env: Record<string, string>): Started {
   return startProgram("npm", args, env, ROOT, { detached: true });
 }
 
-/** Starts another program in the same way. Its standard input is empty by default. */
+/** Starts another program like {@link startNode}. Its standard input is empty by default. */
 export function startProgram(
   program: string,
   args: readonly string[],

@@ -10,10 +10,7 @@ export interface Reply {
   headers: Headers;
 }
 
-/**
- * Sends a request that prefers JSON. `body` is sent as JSON, but strings and bytes are sent unchanged. Checks every
- * answer against the API reference.
- */
+/** Sends a request that prefers JSON: strings and bytes as they are, other bodies as JSON. Checks the answer. */
 export async function send(
   method: string,
   url: string,
@@ -41,10 +38,7 @@ export async function send(
   return reply;
 }
 
-/**
- * Repeats a call until its answer is not 503, as callers do. On a busy machine, a call may wait too long for a lock, a
- * connection or a worker.
- */
+/** Repeats a call until its answer is not 503, as callers do. On a busy machine, a call may wait too long. */
 export function untilDecided<Answer extends { status: number }>(call: () => Promise<Answer>): Promise<Answer> {
   return until(async () => {
     const answer = await call();

@@ -8,10 +8,7 @@ const log = pino({ level: "silent" });
 
 export type DatabaseUser = ReturnType<typeof openDatabaseUser>;
 
-/**
- * Opens the parts that every process of the service uses to reach the database. Without Redis, they remember only what
- * this process has seen.
- */
+/** Opens what a process needs to reach the database. Without Redis, it remembers only what this process saw. */
 export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: string; redisUrl?: string | undefined }) {
   const redis = redisUrl === undefined ? null : openFailFast(redisUrl, "test", log);
   const deployment = redis === null ? new DatabaseFence(log) : new DatabaseFence(log, shareMemory(redis));
@@ -19,7 +16,7 @@ export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: strin
   void deployment.watchMarks(pool);
   void deployment.watchShared();
   let closed: Promise<void> | null = null;
-  /** The reason why the server is not used, or null. */
+  /** Returns the reason why the process refuses the server, or null. */
   const refusal = (): Promise<{ state?: string; message: string } | null> =>
     pool.query("SELECT 1").then(
       () => null,
@@ -32,7 +29,7 @@ export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: strin
       closed ??= pool.end().then(() => redis?.disconnect());
       return closed;
     },
-    /** Returns whether the server responds, or the reason why it is not used. Opens a connection if there is none. */
+    /** Returns whether the server responds, or why the process refuses it. Opens a connection if there is none. */
     asks: async (): Promise<string> => {
       const error = await refusal();
       return error === null ? "ok" : (error.state ?? "lost");

@@ -4,9 +4,9 @@ import type { CallerKind } from "../../src/core/callers/caller-kinds.ts";
 import { makeGate } from "./gate.ts";
 
 /**
- * Makes calls of an organization until one is refused, because the others have all its connections and waiting places.
- * When a waiting call gets a connection, a further call takes its waiting place at once. Returns a function that ends
- * the calls.
+ * Makes calls of an organization until one is refused: the others occupy all connections and waiting places that the
+ * organization may use. When a waiting call gets a connection, a new call takes the free waiting place. Returns a
+ * function that ends the calls.
  */
 export async function fillLine(
   calls: Bulkhead<"organization">,

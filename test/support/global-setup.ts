@@ -29,14 +29,13 @@ type Stop = () => Promise<unknown>;
 
 /**
  * Provides real servers: those of DATABASE_URL and REDIS_URL, or else containers if Docker is available, or else
- * embedded ones. Migrates one database as a template. Then BREAK_SCHEMA, if set, has SQL that removes a guard from the
- * template: see test/proof/guards.
+ * embedded ones. Migrates one database as a template. If BREAK_SCHEMA is set, runs its SQL, which removes a guard from
+ * the template: see test/proof/guards.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
-  // Containers publish their ports on this address. testcontainers would not find it from within a container that uses
-  // the host's network.
+  // Containers publish their ports here. In a container with the host's network, testcontainers would not find it.
   process.env.TESTCONTAINERS_HOST_OVERRIDE ??= "127.0.0.1";
   const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
   const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);

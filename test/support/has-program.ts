@@ -1,9 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { installDebianPackages, onPath } from "../../src/local/debian-packages.ts";
 
-/**
- * Whether a program is on PATH, after trying to install the distribution's package. Announces a failed installation.
- */
+/** Whether a program is on PATH, after trying to install the distribution's package. Announces a failure. */
 export function hasProgram(
   program: string,
   packageName = program,

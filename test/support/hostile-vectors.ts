@@ -6,23 +6,18 @@ import type { HostileVector, VectorChain } from "./write-vectors.ts";
 type Event = Record<string, unknown>;
 type Change = (events: Event[], history: Event) => unknown[] | undefined;
 
-/**
- * The name of a vector, the sequence at which its history is broken (null if intact), and the function that creates it.
- */
+/** A vector's name, the sequence at which its history is broken (null if intact), and what creates it. */
 type Row = [name: string, brokenAt: number | null, change: Change];
 
 const sha256 = (text: unknown) => createHash("sha256").update(String(text), "utf8").digest("hex");
 
-/** Gives an event of the base these members. Undefined removes a member. */
+/** Sets these members of an event. Undefined removes a member. */
 const beside =
   (sequence: number, members: Event): Change =>
   (events) =>
     void Object.assign(events[sequence - 1] ?? {}, members);
 
-/**
- * Rewrites a payload, hashes it again and links all later events again. So hashes and links are right, and only the
- * content reveals the change.
- */
+/** Rewrites a payload and recomputes all hashes and links from there, so that only the content reveals the change. */
 const payload =
   (sequence: number, write: (text: string) => string, members: Event = {}): Change =>
   (events) => {
@@ -64,7 +59,7 @@ const upperCase =
     if (next?.payload === null) next.previousHash = event.recordHash;
   };
 
-/** Puts a member into a list. */
+/** Replaces a member of an event by a list that contains the member's value. */
 const inList =
   (sequence: number, member: string): Change =>
   (events) => {
@@ -75,7 +70,7 @@ const inList =
 const HASH_MEMBERS = ["recordHash", "previousHash"];
 const SEALED_MEMBERS = [...HASH_MEMBERS, "sequence", "eventType", "code", "occurredAt"];
 
-/** The members of a sealed event besides the payload. */
+/** Changes of a sealed event's members. `PAYLOADS` has the changes of a payload's content. */
 const BESIDE_SEALED: Row[] = [
   ...[...SEALED_MEMBERS, "payload"].flatMap((member): Row[] => [
     [`event 1: ${member} is missing`, 1, beside(1, { [member]: undefined })],
@@ -112,7 +107,7 @@ const BESIDE_SEALED: Row[] = [
   ["event 1: sealStatus is Pending", 1, beside(1, { sealStatus: "Pending" })],
 ];
 
-/** The members of other events besides the payload. The third event erases the second, and the fourth is Pending. */
+/** Changes of other events' members. The third event erases the second, and the fourth is Pending. */
 const BESIDE_OTHERS: Row[] = [
   ["event 2: recordHash is in upper case", 2, upperCase(2)],
   ...HASH_MEMBERS.flatMap((member): Row[] => [

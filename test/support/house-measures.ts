@@ -31,25 +31,19 @@ export function findHandWritten(): { sources: string[]; tests: string[] } {
   return { sources: findSources(/\.ts$/).filter((file) => !GENERATED.includes(file)), tests };
 }
 
-/** A place in a file, from the root of the repository. */
+/** A line of a file. The path begins at the root of the repository. */
 interface Place {
   file: string;
   /** The first line is 1. */
   line: number;
 }
 
-/**
- * Whether a line opens the body of a function: it ends with `=> {`, or a list of parameters and their result come
- * before the brace.
- */
+/** Whether a line opens a function's body: it ends with `=> {`, or with parameters, a result type and a brace. */
 const opensFunction = (line: string) =>
   /=> \{$/.test(line) ||
   (/\)(: .+)? \{$/.test(line) && !/^\s*(\} )?(if|else|for|while|switch|catch|do|describe)\b/.test(line));
 
-/**
- * The functions longer than a number of lines, including comments. A `describe` does not count, because it only groups
- * tests.
- */
+/** The functions longer than `max` lines, with comments. A `describe` does not count, because it groups tests. */
 export function findLongFunctions(text: string, max: number): { line: number; lines: number }[] {
   const lines = text.split("\n");
   // Whether a line ends within a template literal, whose text may look like code.
@@ -122,9 +116,7 @@ export function findClimbing(imports: readonly Import[]): Import[] {
   );
 }
 
-/**
- * The files below src/open, the entry points of processes and npm start that mention the whole context of a process.
- */
+/** Files that name the type of a process's whole context, except entry points, `npm start` and src/open. */
 export function findWholeContexts(files: readonly string[]): string[] {
   const names = files
     .filter((file) => file.startsWith("src/open/open-"))
@@ -141,10 +133,7 @@ export function findWings(tests: readonly string[]): string[] {
   return list.match(/\w+/g) ?? [];
 }
 
-/**
- * The statements that no module declares, and all statements. A module compares a declared statement with its header
- * when it loads.
- */
+/** Counts all statements, and those that no module declares. A module checks declared ones when it loads. */
 export function countUnchecked(): { unchecked: number; all: number } {
   const statements = findStatementFiles().flatMap((file) => {
     const module = read(file.replace(/\.sql$/, ".ts"));

@@ -38,7 +38,7 @@ function countNamed(change: string): number {
   return new Set(files.match(/`[\w/-]+\.\w+`/g)).size;
 }
 
-/** Calls of each kind that are compared. */
+/** The number of calls of each kind. */
 const REPETITIONS = 5;
 
 const sqlOf = (file: string) => file.replace(/\.ts$/, ".sql");
@@ -61,10 +61,7 @@ function openCalls({ partner, vouchers }: Stage, port: number | undefined): (() 
   ];
 }
 
-/**
- * Counts the project's files that API and worker execute together for one call of each kind, and the files that the
- * worker has loaded.
- */
+/** Counts the files that API and worker execute for one call of each kind, and the files that the worker loads. */
 async function measure(): Promise<{ executed: number[]; loaded: number }> {
   const { signal } = new AbortController();
   const servers = await openBenchServers(() => undefined);
@@ -81,7 +78,7 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
         existsSync(`${recordFiles}-${pid}`)
           ? readFileSync(`${recordFiles}-${pid}`, "utf8").split("\n").slice(0, -1)
           : [];
-      /** The files that each process has used since the last time, each with the SQL file beside it. */
+      /** The files that each process has used since the previous call, each with the SQL file beside it. */
       const take = async (): Promise<string[][]> => {
         const { length } = pids.flatMap(recorded);
         for (const pid of pids) process.kill(pid, "SIGUSR2");

@@ -19,10 +19,7 @@ export interface ServedEvent {
 const ERASING = "voucher.instance.erased";
 const BESIDE = ["sequence", "code", "occurredAt", "actorConnectedId", "actorIsEmployee"] as const;
 
-/**
- * Verifies a served chain by the rules in docs/history.md, without code of the service. Returns the first error, or
- * null.
- */
+/** Verifies a served chain by docs/history.md, without code of the service. Returns the first error, or null. */
 export function verifyServedChain(events: readonly ServedEvent[], voucherId?: string): string | null {
   let expected = "0".repeat(64);
   let afterPending = false;

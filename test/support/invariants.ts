@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type ServedEvent, verifyServedChain } from "./independent-verifier.ts";
 import { leafOfEvent } from "./leaf-of-event.ts";
 
-// What is right in the service's rows. Every test ends with these rules.
+// Rules that the service's rows satisfy. Test files check them at their end.
 
 /** Rules, each with a query that names the rows that break it, in one column. */
 type RowRules = Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export const REDEEMED_ONCE: RowRules = {
     SELECT external_ref FROM redemptions GROUP BY organization_id, external_ref HAVING count(*) > 1`,
 };
 
-/** Hold at any time, even for rows that a test has written. */
+/** Rules that always hold, even for rows that a test has written. */
 export const ALWAYS: RowRules = {
   ...REDEEMED_ONCE,
   "a voucher has at most one live reservation": `
@@ -98,7 +98,7 @@ export const ALWAYS: RowRules = {
      GROUP BY brand_id, user_id HAVING count(*) > 1`,
 };
 
-/** Hold at any time for rows that the service has written. */
+/** Rules that always hold for rows that the service has written. */
 export const OF_THE_SERVICE: RowRules = {
   "a redeemed event is sealed with its redemption's reference, code and time": `
     SELECT d.voucher_id FROM redemptions d
@@ -115,8 +115,8 @@ export const OF_THE_SERVICE: RowRules = {
 };
 
 /**
- * Hold only if the clock never steps back. After a step back, a redemption gets the closed time as its time, and may
- * consume a reservation with an earlier end.
+ * Rules that hold only if the clock never steps back. After a step back, a redemption's time is `closed_until`, and the
+ * redemption may consume a reservation with an earlier end.
  */
 export const ON_A_STEADY_CLOCK: RowRules = {
   "a consumed or released reservation ended before its expiresAt": `
@@ -128,7 +128,7 @@ export const ON_A_STEADY_CLOCK: RowRules = {
         && tstzrange(other.started_at, least(other.ended_at, other.expires_at))`,
 };
 
-/** Hold once the sweeper and the sealer have done their work. */
+/** Rules that hold once the sweeper and the sealer have done their work. */
 export const SOON: RowRules = {
   "no reservation outlives its end": `
     SELECT ticket FROM reservations WHERE state = 'Live' AND expires_at < clock_timestamp() - interval '2 seconds'`,

@@ -1,9 +1,6 @@
 import pg from "pg";
 
-/**
- * Opens a pool for a test that ends sessions or stops the server. A lost connection, idle or in use, ends no process:
- * the running statement rejects.
- */
+/** Opens a pool that survives lost connections: the running statement rejects, and no process ends. */
 export function openLastingPool(config: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(config);
   pool.on("error", () => undefined);

@@ -135,10 +135,7 @@ export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: 
   };
 }
 
-/**
- * Ends a pool's only connection at a statement, without a message to Postgres, as the kill of a process would. Returns
- * a function that counts the sent statements.
- */
+/** Kills a pool's only connection at a statement. Returns a function that counts the sent statements. */
 export async function dieAt(pool: pg.Pool, statement: number): Promise<() => number> {
   await pool.query("SELECT 1");
   let sent = 0;
@@ -157,8 +154,8 @@ export async function dieAt(pool: pg.Pool, statement: number): Promise<() => num
 }
 
 /**
- * Begins a log with the events of `kept` vouchers, backs it up, and logs the events of `lost` more. Returns the
- * function that restores the backup.
+ * Begins a log with the events of `kept` vouchers, backs it up, and logs the events of `lost` other vouchers. Returns
+ * the function that restores the backup.
  */
 export async function beginWithBackup(
   servers: TestServers,
@@ -211,9 +208,7 @@ export async function startWitness(
   return { url: served.url, close, state: () => JSON.parse(readFileSync(state, "utf8"))[ORIGIN] };
 }
 
-/**
- * Every leaf of the tree, in order. Reads them from the events and their leaf batches, and not from the log's bundles.
- */
+/** Every leaf of the tree, in order, from the events and their leaf batches instead of the log's bundles. */
 export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
   const { rows } = await db.query<{ place: number; hash: Buffer }>(
     `SELECT ${leafOfEvent("e", "b")}::int AS place, e.record_hash AS hash
@@ -225,7 +220,7 @@ export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
   return rows.map(({ hash }) => hash);
 }
 
-/** The root of the tree by the second implementation. */
+/** The root of the tree by the tests' own implementation. */
 export async function naiveTreeRoot(db: pg.Pool): Promise<string> {
   return naiveRoot(await readLeaves(db)).toString("hex");
 }

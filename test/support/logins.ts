@@ -45,10 +45,7 @@ export async function makeTestLogins(
   });
 }
 
-/**
- * Creates the roles like `voucherctl db roles`, but without an audit entry. With a password, the roles of processes are
- * logins.
- */
+/** Creates the roles like `voucherctl db roles`, but no audit entry. A password lets processes log in as them. */
 export function makeGrantees(
   owner: pg.Pool,
   password: string | null = null,

@@ -1,7 +1,4 @@
-/**
- * The longest turn of the event loop while `work` runs, in milliseconds of this thread's CPU time, so that other
- * processes do not count.
- */
+/** The longest turn of the event loop while `work` runs, in milliseconds of this thread's CPU time. */
 export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
   let last = process.threadCpuUsage();
   let longest = 0;

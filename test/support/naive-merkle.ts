@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 
-// A second implementation of RFC 6962's tree by its definition: slow, on lists of leaves, and without code of the
-// service.
+// A second implementation of RFC 6962's tree by its definition: slow, and without code of the service.
 
 const sha256 = (...parts: Uint8Array[]) => parts.reduce((h, part) => h.update(part), createHash("sha256")).digest();
 

@@ -104,9 +104,7 @@ export async function holdNextInsert(db: pg.Pool, when: "BEFORE" | "AFTER", tabl
   };
 }
 
-/**
- * Makes a pool of the service wait for locks up to the maximum time of a statement, so that a busy test sees the wait.
- */
+/** Makes a pool of the service wait for locks as long as a statement may run, so that a busy test sees the wait. */
 export function waitLongForLocks(pool: pg.Pool): void {
   pool.on("acquire", (client) => void client.query("SET lock_timeout = 0"));
 }
@@ -135,9 +133,7 @@ export async function untilWaiting(db: pg.Pool, count: number, role: Role | null
   await until(async () => (await countWaiting(db, role)) >= count);
 }
 
-/**
- * Waits until at least `count` connections wait for a lock. Returns null if `call` ends first, as on a busy machine.
- */
+/** Waits until `count` connections wait for a lock. Returns null if `call` ends first, as on a busy machine. */
 export function untilWaitingOr(call: Promise<unknown>, db: pg.Pool, count: number, role: Role | null = null) {
   return untilOr(call, async () => (await countWaiting(db, role)) >= count);
 }
@@ -164,10 +160,7 @@ export async function longestWaitMs(db: pg.Pool): Promise<number> {
   return rows[0]?.ms ?? 0;
 }
 
-/**
- * Waits until the database's clock has passed a moment by a millisecond, because the service decides in whole
- * milliseconds.
- */
+/** Waits until the database's clock is a millisecond past a moment, because the service decides in milliseconds. */
 export async function untilPast(db: pg.Pool, moment: Date): Promise<void> {
   await until(async () => {
     const { rows } = await db.query<{ past: boolean }>(
@@ -179,8 +172,8 @@ export async function untilPast(db: pg.Pool, moment: Date): Promise<void> {
 }
 
 /**
- * Closes the time before this moment to redemptions, for which the service takes two seconds, and returns the moment.
- * The list is then complete up to it, if no redemption's transaction is open.
+ * Advances `closed_until` past the current time, and returns this time. The list of redemptions is complete up to it if
+ * no redemption's transaction is open.
  */
 export async function closeRedemptions(db: pg.Pool): Promise<Date> {
   const moment = await databaseTime(db);

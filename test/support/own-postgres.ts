@@ -19,10 +19,7 @@ export interface OwnPostgres {
   restart(): Promise<void>;
   /** Copies the files of the stopped server, and starts it again. */
   saveFiles(): Promise<void>;
-  /**
-   * Replaces the current files with the saved ones while the server is stopped. If wanted, starts them as a standby
-   * that is promoted.
-   */
+  /** Stops the server and restores the saved files, if wanted as a standby that is promoted. */
   setBack(how?: { promoted: boolean }): Promise<void>;
   close(): Promise<void>;
 }

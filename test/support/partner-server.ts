@@ -20,10 +20,7 @@ export interface PartnerServer {
   close(): Promise<void>;
 }
 
-/**
- * The certificate of `hooks.test` and `localhost`, self-signed and valid from 2020 to 2120, and its key. For tests
- * only.
- */
+/** A self-signed certificate of `hooks.test` and `localhost` until 2120, and its key. For tests only. */
 export const SELF_SIGNED = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgt6hiUzCJwRUOKy4K

@@ -1,10 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { installDebianPackages, onPath } from "../../src/local/debian-packages.ts";
 
-/**
- * Whether promtool is on PATH, after trying to install the distribution's package. Announces an installation and its
- * failure.
- */
+/** Whether promtool is on PATH, after trying to install the package. Announces the installation. */
 export function hasPromtool(say: (line: string) => void = console.log): boolean {
   if (onPath("promtool") === null) installDebianPackages("promtool", ["prometheus"], say);
   const found = onPath("promtool") !== null;

@@ -76,10 +76,7 @@ const ARGUMENTS: Record<ProxyExample["program"], (site: string, folder: string) 
   caddy: (site) => ["run", "--adapter", "caddyfile", "--config", site],
 };
 
-/**
- * Starts a proxy with an example's files, in which only addresses are changed. Returns its address, with the service's
- * path.
- */
+/** Starts a proxy with an example's files, with changed addresses only. Returns its URL with the service's path. */
 export async function startProxy({ name, program, path }: ProxyExample, apiUrl: string, files = FILES) {
   const [port, adminPort] = [await findSteadyPort(), await findSteadyPort()];
   const directory = mkdtempSync(join(tmpdir(), "voucher-proxy-"));

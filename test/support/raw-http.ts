@@ -21,8 +21,7 @@ export function exchange(url: string, bytes: string | Buffer, afterSend?: () => 
       socket.write(bytes);
       afterSend?.();
     });
-    // Fails for a request without `Connection: close`, because its connection would stay open until the server's idle
-    // limit.
+    // Without `Connection: close`, the connection would stay open until the server's idle limit.
     socket.setTimeout(10_000, () => {
       reject(new Error("the server does not close the connection"));
       socket.destroy();

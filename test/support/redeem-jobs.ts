@@ -4,10 +4,7 @@ import type { RedeemJob } from "../../src/core/redeem/job.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import type { TestPartner } from "./supply.ts";
 
-/**
- * Creates a redeem job like the API, with a deadline in one minute, from a caller that has seen no end of the
- * reference.
- */
+/** Creates a redeem job like the API, with a deadline in one minute, and no known end of the reference. */
 export function redeemJob(
   partner: Pick<TestPartner, "organizationId">,
   keyId: string,

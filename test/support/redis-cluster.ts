@@ -61,9 +61,7 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
       node: nodes.find(({ port }) => port === Number(master?.[1])) as ClusterNode,
     }));
   };
-  /** The nodes that are currently masters with slots. */
   const masters = async () => [...new Set((await owners()).map(({ node }) => node))];
-  /** The current master of a slot. */
   const masterOf = async (slot: number) =>
     (await owners()).find(({ from, to }) => from <= slot && slot <= to)?.node as ClusterNode;
   const scheme = tls === null ? "redis://" : `rediss://${tls.login}`;
@@ -99,7 +97,7 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
   };
 }
 
-/** Each node's report about its partner, or an empty text without an answer. */
+/** Each node's report about its master or replica, or an empty text without an answer. */
 function readReplication(nodes: readonly ClusterNode[]): Promise<string[]> {
   return Promise.all(
     nodes.map(({ client }) => Promise.race([client.info("replication").catch(() => ""), sleep(500, "")])),

@@ -7,10 +7,7 @@ import { until } from "./until.ts";
 
 /** Records the commands that Redis, or each master of a cluster, receives. */
 export interface RedisMonitor {
-  /**
-   * Counts the commands so far with a key of this prefix in the database of the URL. Other test files use other
-   * databases.
-   */
+  /** Counts the commands so far with a key of this prefix in the URL's database. Other test files use others. */
   count(keyPrefix: string): Promise<number>;
   close(): void;
 }
@@ -52,7 +49,7 @@ export async function monitorRedis(redisUrl: string): Promise<RedisMonitor> {
   let marks = 0;
   return {
     async count(keyPrefix) {
-      // The monitor reports commands in order. When it reports the marks, it has reported all earlier commands.
+      // The monitor reports commands in order. Once it reports these echoes, it has reported all earlier commands.
       const mark = `monitor-mark-${++marks}`;
       await Promise.all(masters.map((master) => master.echo(mark)));
       await until(() => commands.filter(([, argument]) => argument === mark).length === masters.length);

@@ -1,9 +1,7 @@
 import type { Redis } from "ioredis";
 import { watchCommands } from "./redis-monitor.ts";
 
-/**
- * All commands that a Redis server has received since the start, including published messages and commands of scripts.
- */
+/** All commands that a Redis server has received, with published messages and commands of scripts. */
 export interface RedisRecord {
   /** One command per line. */
   text(): string;

@@ -5,10 +5,7 @@ const TABLES =
   voucher_events sweep_positions broken_chains members referrer_contracts referral_links batch_windows listings
   claims purchases webhook_endpoints webhook_outbox webhook_deliveries audit_entries`.split(/\s+/);
 
-/**
- * Dumps every row of the tables with its position and its last transaction. Two equal dumps prove that no row was
- * written in between, not even with unchanged values.
- */
+/** Dumps every row with its position and last transaction. Equal dumps prove that no row was written in between. */
 export async function dumpRows(
   db: pg.Pool,
   tables: readonly string[] = TABLES,

@@ -6,10 +6,7 @@ import { readThenWrite, waitForLocks } from "../../src/platform/db/transaction.t
 /** Longest wait for the voucher's row. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
-/**
- * Seals the Pending events of one voucher without a worker, as a batch of one. Returns their number, or 0 if another
- * transaction has sealed them first.
- */
+/** Seals the Pending events of one voucher without a worker. Returns their number, or 0 if others sealed them. */
 export async function sealVoucher(ctx: { pool: pg.Pool }, voucherId: string): Promise<number> {
   const [sealed = 0] = await readThenWrite(
     ctx.pool,

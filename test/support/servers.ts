@@ -21,10 +21,7 @@ let clones = 0;
 /** Whether the tests run on a Redis Cluster. */
 const ON_CLUSTER = inject("redisUrl").includes(",");
 
-/**
- * A test that puts a proxy in front of the single server, or reads data that only a single server has. `npm run
- * test:cluster` skips it.
- */
+/** A test that needs a single Redis server, for a proxy or its data. `npm run test:cluster` skips it. */
 export const itOnOneRedis = it.skipIf(ON_CLUSTER);
 
 /** Opens a connection to one Redis, or to all nodes of a cluster. */
@@ -53,10 +50,7 @@ async function cloneTemplate(): Promise<{ name: string; ownerUrl: string; db: pg
   return { name, ownerUrl, db };
 }
 
-/**
- * Clones the migrated template and empties the Redis database of this vitest worker. `shardCount` is the number of each
- * queue's shards.
- */
+/** Clones the migrated template and empties this worker's Redis. `shardCount` is the number of a queue's shards. */
 export async function openTestServers(shardCount = inject("queueShards")) {
   const { name, ownerUrl, db } = await cloneTemplate();
   const logins = inject("logins");
@@ -84,10 +78,7 @@ export async function openTestServers(shardCount = inject("queueShards")) {
     redisUrl,
     /** A pool of the owner, to issue vouchers, check the result and force an order of statements. */
     db,
-    /**
-     * On a cluster, the commands `keys`, `flushdb` and `exists` reach all masters. Other commands without a key reach
-     * one node.
-     */
+    /** On a cluster, `keys`, `flushdb` and `exists` reach all masters. Other commands without a key reach one node. */
     redis,
     /** The database is its own deployment. */
     deploymentId,
@@ -97,15 +88,10 @@ export async function openTestServers(shardCount = inject("queueShards")) {
     shards,
     /** The shard of a voucher's jobs. */
     shardOf: (voucherId: string) => shards[shardOf(voucherId, shards.length)] as Shard,
-    /**
-     * The prefix of keys in the first shard, which is the only shard on a single Redis, and of queues without shards.
-     */
+    /** The prefix of keys in the first shard (the only one on a single Redis), and of queues without shards. */
     queuePrefix: findShard(deploymentId, 0, shardCount).prefix,
     leaseKey: (voucherId: string) => leaseKey(deploymentId, voucherId),
-    /**
-     * Registers a resource that uses the servers. closeOpened closes all of them, the latest first. A closer may run
-     * twice.
-     */
+    /** Registers a closer. closeOpened runs all closers, the latest first. A closer may run twice. */
     onClose: (closer: () => Promise<unknown>) => void closers.push(closer),
     closeOpened,
     /** Closes all open resources and drops the database. */

@@ -49,14 +49,12 @@ export interface TestApi {
   url: string;
   /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
-  /** The objects that the wings open. */
+  /** The API's context, with the objects that the wings open. */
   ctx: ApiContext & ReturnType<typeof marketplace.open> & ReturnType<typeof webhooks.open>;
   close(): Promise<void>;
 }
 
-/**
- * Test clients keep connections open. With the service's own limit, each file would take two seconds longer to close.
- */
+/** Clients keep connections open. With the service's own limit, each file would close two seconds later. */
 const TEST_LIMITS = { ...CONNECTION_LIMITS, closingIdleMs: 50 };
 
 /** Starts an API and waits until it can redeem. */
@@ -67,10 +65,7 @@ export async function startApi(servers: TestServers, env: Environment = {}, limi
   return api;
 }
 
-/**
- * Waits until an API redeems again if it counts as frozen, because loading the code of other processes may have blocked
- * this one for seconds.
- */
+/** Waits until an API that counts as frozen redeems again. Loading code may have blocked this process for seconds. */
 export async function untilCurrent({ ctx }: TestApi): Promise<void> {
   await untilStarted(() => !ctx.pauses.isOutdated(performance.now()));
 }

@@ -67,10 +67,7 @@ function resolveImport(from: string, specifier: string): string {
   return folder === undefined ? specifier : join(folder.slice(0, -1), ...path);
 }
 
-/**
- * Finds the imports of a source text: static imports, re-exports, imports for side effects, and dynamic imports of a
- * literal.
- */
+/** Finds the imports of a source text: static ones, re-exports, side effects, and dynamic ones of a literal. */
 export function importsOf(from: string, text: string): Import[] {
   const found: Import[] = [];
   const add = (specifier: string, kind: Import["kind"], listed = "") => {
@@ -93,10 +90,7 @@ export function importsOf(from: string, text: string): Import[] {
 /** The entry point of voucherctl, which is above all folders, like `src/main.ts`. */
 export const COMMAND_ENTRY = "src/cli/main.ts";
 
-/**
- * Finds pairs of subfolders of `parent` that import each other, directly or through others. Files directly in `parent`
- * do not count.
- */
+/** Finds subfolders of `parent` that import each other, directly or indirectly. Ignores files directly in `parent`. */
 export function findFolderCircles(parent: string, imports: readonly Pick<Import, "from" | "to">[]): string[] {
   const folderOf = (file: string) => {
     const [folder, ...rest] = file.startsWith(`${parent}/`) ? file.slice(parent.length + 1).split("/") : [];

@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 
 /**
- * Below the ephemeral ports, so that no other process takes a port before its owner has started, or while its owner is
- * stopped.
+ * The ports are below the ephemeral ones, so that no other process takes one before its owner starts or while its owner
+ * is stopped.
  */
 const FIRST_PORT = 20_000;
 /** Vitest runs files at once, each in a process with its own pool id. Each id has its own ports. */
@@ -11,14 +11,10 @@ const poolId = Number(process.env.VITEST_POOL_ID ?? 0) % 8;
 
 let portsTried = 0;
 
-/**
- * Finds a port that stays free until its process starts, and while its process is stopped. Each call returns another
- * port.
- */
+/** Finds a port that stays free until its process starts, and while it is stopped. Each call returns another. */
 export async function findSteadyPort(): Promise<number> {
   for (;;) {
-    // Each test process begins with another port, because child processes of the previous test file may still use
-    // theirs.
+    // Child processes of the previous test file may still use ports, so each test process begins elsewhere.
     const port = FIRST_PORT + poolId * PORTS_EACH + ((process.pid * 37 + portsTried++) % PORTS_EACH);
     if (await isFree(port)) return port;
   }

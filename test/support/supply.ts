@@ -25,10 +25,7 @@ export interface TestPartner {
 
 let partners = 0;
 
-/**
- * Creates an organization, by default a live one, with a brand and a product (list price 50, price 40.25 dollars, 6
- * months).
- */
+/** Creates an organization, by default live, with a brand and a product ($50, discounted $40.25, 6 months). */
 export async function makePartner(db: pg.Pool, { sandbox = false } = {}): Promise<TestPartner> {
   partners += 1;
   const partner = { organizationId: newId("org"), brandId: newId("brd"), productId: newId("prd") };

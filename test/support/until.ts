@@ -1,13 +1,7 @@
-/**
- * The limit of a wait. It is several times what any step of a test needs on a slow and busy machine, so only a hopeless
- * wait reaches it. Milliseconds.
- */
+/** The limit of a wait: several times what any step needs on a slow and busy machine. Milliseconds. */
 export const PATIENT_MS = 300_000;
 
-/**
- * Waits until `condition` returns a truthy value and returns it. A test gives a shorter time limit only if it goes on
- * without the condition.
- */
+/** Waits for a truthy value and returns it. A test gives a shorter limit only if it can go on without the value. */
 export async function until<T>(condition: () => T | Promise<T>, deadlineMs = PATIENT_MS): Promise<NonNullable<T>> {
   const startedAt = Date.now();
   for (;;) {
@@ -20,10 +14,7 @@ export async function until<T>(condition: () => T | Promise<T>, deadlineMs = PAT
   }
 }
 
-/**
- * Waits like `until`. Returns null if `call` ends first, because a busy machine may be too slow to meet the condition
- * before that.
- */
+/** Waits like `until`. Returns null if `call` ends first, because a busy machine may be too slow. */
 export async function untilOr<T>(
   call: Promise<unknown>,
   condition: () => T | Promise<T>,
@@ -40,10 +31,7 @@ export async function untilOr<T>(
   return (met || null) as Exclude<NonNullable<T>, false> | null;
 }
 
-/**
- * Returns the result of `work`, or null if it took longer than `maxMs`, because a busy machine may be too slow for the
- * test.
- */
+/** Returns the result of `work`, or null if it took longer than `maxMs`, as on a busy machine. */
 export async function inTime<T>(maxMs: number, work: () => Promise<T>): Promise<T | null> {
   const startedAt = performance.now();
   const result = await work();

@@ -141,9 +141,7 @@ export function useService(wanted: Wanted = {}) {
   };
 }
 
-/**
- * Opens the servers of a file's tests with two partners and no process of the service, and closes them after the tests.
- */
+/** Opens servers with two partners and no process of the service, and closes them after the file's tests. */
 export function useDatabase() {
   const open = async () => {
     const servers = await openTestServers();

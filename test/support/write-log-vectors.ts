@@ -52,7 +52,6 @@ const SEEN_AT = 1_800_000_000;
 const tlogKey = await makeSigner("log", ORIGIN, seedOf(LOG_SEED));
 const witnessKey = await makeSigner("witness", WITNESS, seedOf(WITNESS_SEED));
 
-/** A tree over leaves given as their data. */
 function treeOf(leaves: readonly Buffer[]) {
   const tree = new TreeAppender(0, []);
   tree.append(Buffer.concat(leaves));
@@ -160,10 +159,7 @@ const BAD_PAYLOADS: Record<string, string | Buffer> = {
   "is not UTF-8": Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
 };
 
-/**
- * A receipt for the only leaf of a tree, with these bytes as its payload. `sign` may replace the signature lines of log
- * and witness.
- */
+/** A receipt for a tree's only leaf with this payload. `sign` may replace the lines of log and witness. */
 async function proveAlone(
   name: string,
   payload: string | Buffer,
@@ -180,7 +176,6 @@ async function proveAlone(
   return { name, receipt: formatProof({ extra, index: 0, hashes: [], checkpoint }) };
 }
 
-/** The line of a log's signature. */
 async function logLineOf(key: SignerKey, text: string): Promise<string> {
   return String((await signNote([key], text)).split("\n").at(-2));
 }

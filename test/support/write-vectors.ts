@@ -4,10 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type EventType, GENESIS_HASH, sealEvent } from "../../src/core/chain/chain.ts";
 import { makeHostileVectors } from "./hostile-vectors.ts";
 
-/**
- * The published file of the vectors. Its texts, its events and their data are edited by hand, and the rest is generated
- * from them.
- */
+/** The published file. Its texts, events and data are edited by hand, and the rest is generated from them. */
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
 /** A verifier's finding. */
