@@ -32,10 +32,7 @@ const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 
 const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
 const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
 
-/**
- * The layers of the source, from the lowest up. A room imports its own files and lower layers, but no other room of its
- * layer.
- */
+/** The source's folders, lowest layer first. A room (CONTRIBUTING.md) imports only itself and lower layers. */
 const FLOORS = [
   ["packages/tlog"],
   ["packages/client", "packages/conformance"],
@@ -119,7 +116,7 @@ it("findFolderCircles finds folders that import each other through a third, and 
   expect(findFolderCircles("src/x", [...line, edge("c/2.ts", "a/2.ts")])).toEqual(["a and b", "a and c", "b and c"]);
 });
 
-/** Only processes may import the code that opens a process: commands need neither Express nor BullMQ. */
+/** For each room, the lower rooms that it must not import: commands need neither Express nor BullMQ. */
 const NOT_BELOW: Record<string, string[]> = { local: ["open", "console", "portal", "pages"] };
 
 it.each([
@@ -206,7 +203,7 @@ it("each test folder has the name of a folder in FLOORS, or is test/proof or tes
   expect([...folders]).toEqual([]);
 });
 
-/** Files of rules that need no server, clock or file, by name, in `src/core` and `src/platform`. */
+/** The files in `src/core` and `src/platform` that contain only rules, and read no server, clock or file. */
 const RULES = new RegExp(
   `^src/(${[
     "core/voucher/(voucher|codes|ids|references|reservation)",
@@ -270,9 +267,8 @@ it("only config.ts, process.ts, local, cli and conformance read environment vari
 
 it("only listed files read the host's clock", () => {
   const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
-  // The host's clock is for people at a terminal, logs and measures, the date of security.txt, a check for faults
-  // before the first connection to Postgres, the detection of a suspended machine, and the check of a database that is
-  // days ahead.
+  // These files may read the host's clock: for terminals, logs, measures, the date of security.txt, checks before the
+  // first connection to Postgres, suspended machines, and a database that is days ahead.
   const mayRead = new RegExp(
     `^(${[
       "src/(cli|local)/",
@@ -365,10 +361,7 @@ it("each module compares its statements' parameters with their headers when it l
   expect(unchecked).toBe(0);
 });
 
-/**
- * Returns `core` for `src/core/voucher/ids.ts`, `main` for `src/main.ts`, `workers` for its files, and
- * `packages/client` for a file of that package.
- */
+/** Returns a file's room: `core` for `src/core/voucher/ids.ts`, `main` for `src/main.ts`. */
 function roomOf(file: string): string {
   if (file === COMMAND_ENTRY) return "main";
   const [top = "", folder = "", ...rest] = file.split("/");

@@ -17,8 +17,7 @@ const WORDS: Record<string, RegExp> = {
   webhooks: /webhook/i,
 };
 /**
- * Names with such a word that belong to no wing: the rule for ALERT_URL, a scope of keys, the outbox that the core
- * fills, a heading about versions, the links of a chain, and the audience of a batch.
+ * Names that contain a word of `WORDS` but belong to no wing, such as the links of a chain and the audience of a batch.
  */
 const NO_PART = new RegExp(
   [
@@ -39,7 +38,6 @@ function takeAway(directory: string, wing: string): void {
   writeFileSync(file, kept.join("\n").replace(new RegExp(`\\bwing\\(${wing}\\),? ?`), ""));
 }
 
-/** Checks the types of the service in a copy of the project. */
 async function expectCompiled(directory: string): Promise<void> {
   const project = join(directory, "tsconfig.service.json");
   writeFileSync(project, JSON.stringify({ extends: "./tsconfig.json", include: ["src", "workers"] }));
@@ -55,7 +53,7 @@ async function takeInventory(directory: string): Promise<Record<string, string[]
   return JSON.parse(stdout);
 }
 
-/** The kinds of parts of which, by an inventory, the service has some that belong to a wing. */
+/** The kinds of which an inventory lists at least one part of the wing. */
 const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
   Object.keys(inventory).filter((kind) =>
     inventory[kind]?.some((name) => WORDS[wing]?.test(name) && !NO_PART.test(name)),

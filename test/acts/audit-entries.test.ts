@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** Changes of the same entities that may occur in any order. */
+/** Changes of the same entities, which the test runs simultaneously. */
 const CHANGES = [
   "member owner",
   "member employee",
@@ -128,7 +128,7 @@ it("withAuditEntry rolls back a transaction that does not change the named entit
   expect(rows).toEqual([]);
 });
 
-/** Ignores a refusal, because another change may have come before this one. */
+/** Ignores a refusal, because a simultaneous change may make this one invalid. */
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof AppError)) throw error;
 }

@@ -34,7 +34,7 @@ afterAll(() => opened?.close());
 
 async function open() {
   const [postgres, servers] = [await openOwnPostgres(), await openTestServers()];
-  // The acts have their own database, because after some of them no process of the other test could use it.
+  // The acts have their own database, because they leave it in a state that the other test's processes cannot use.
   const [acts, faces] = [await openDatabase(postgres, "acts"), await openDatabase(postgres, "faces")];
   const admin = openAdminContext(acts.url, openLogger("silent", "test"));
   const reached = { ...servers, databaseUrl: faces.url, adminUrl: faces.url };
@@ -134,8 +134,7 @@ it.each(ENDS)("an act shows no result, and neither does its repeat, if %s ends i
   const { db } = opened.acts;
   const partner = await makePartner(db);
   for (const { act, id, values } of await makeRepeated(db, partner)) {
-    // A long act stops after each transaction that committed without the standby, so a repeat runs the next
-    // transaction.
+    // A long act stops after each transaction that no standby confirmed, so a repeat runs the next transaction.
     for (let run = 1; run <= 4; run++)
       expect(await tell(act, id, values, cancels), `${act.name}, run ${run}`).toEqual(NOTHING_TOLD);
   }

@@ -28,13 +28,12 @@ const ofOrder = (externalRef: string): ErasedPerson => ({
 type Offer = Awaited<ReturnType<typeof makeOffer>>;
 const NOTHING = { vouchers: 0, events: 0, references: 0 };
 
-/** Ways for a user to get a voucher of an offer. */
 const ACQUISITIONS = [
   { kind: "claim", take: async (userId: string, { productId }: Offer) => (await as(userId)).claimProduct(productId) },
   { kind: "purchase", take: async (userId: string, { listingId }: Offer) => (await as(userId)).buyListing(listingId) },
 ];
 
-/** The replaced texts that the list of erasures has gained since a time. */
+/** Returns the forms of user ids and references that the list of erasures has gained since a time. */
 async function listedSince(since: Date): Promise<string[]> {
   const { users, references } = await listErasures({ pool: db }, since);
   return [...users, ...references.map(({ reference }) => reference)];
@@ -138,7 +137,6 @@ const setBackToIssued = (id: string) =>
 
 let orders = 0;
 
-/** Redeems a new voucher under a new reference. */
 async function redeem() {
   orders += 1;
   const { id, code } = await issue();

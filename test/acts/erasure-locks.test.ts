@@ -20,7 +20,7 @@ it("an erasure processes locked vouchers last, and holds no voucher's lock while
       await untilWaiting(db, 1);
       expect(await erasedOf(ids)).toEqual(ids.slice(25));
       await passing.query("ROLLBACK");
-      // This erasure waits for the locked voucher.
+      // The erasure has erased the other 29 vouchers and waits for the voucher that `stuck` locks.
       await untilErased(ids, 29);
       await untilWaiting(db, 1);
       expect(await lockedOf(ids)).toEqual(ids.slice(24, 25));
@@ -33,10 +33,7 @@ it("an erasure processes locked vouchers last, and holds no voucher's lock while
   expect(erased).toMatchObject({ vouchers: 30, events: 30 });
 });
 
-/**
- * Locks that a redemption or a claim holds until its transaction ends, by the locked row, with arguments for one
- * voucher.
- */
+/** Locks that a redemption or claim holds until its transaction ends, with their arguments for a voucher. */
 const TEXT_LOCKS: Record<string, [lock: string, argumentsOf: (id: string) => unknown[]]> = {
   reference: [
     "pg_advisory_xact_lock_shared(hashtext($1), hashtext($2))",
@@ -45,9 +42,7 @@ const TEXT_LOCKS: Record<string, [lock: string, argumentsOf: (id: string) => unk
   claimer: ["pg_advisory_xact_lock_shared(1701995891, hashtext($1))", (id) => [`claimer of ${id}`]],
 };
 
-/**
- * Ways to erase the voucher at position 3 of a user's vouchers, and whether each also erases the user's other vouchers.
- */
+/** Ways to erase the voucher at index 3 of a user's vouchers. `erasesAll`: the user's other vouchers are erased too. */
 const ERASERS: Record<string, [erasesAll: boolean, erase: (userId: string, id: string) => Promise<unknown>]> = {
   user: [true, (userId) => erasePerson(provisioning(db), { by: "user", userId }, null)],
   voucher: [false, (_, voucherId) => erasePerson(provisioning(db), { by: "voucher", voucherId }, null)],
@@ -84,7 +79,7 @@ it.each(CASES)("an erasure by $by keeps no voucher locked while it waits for the
     await untilWaiting(db, 1);
     expect(await lockedOf(ids)).toEqual([]);
     expect(await erasedOf(ids)).toEqual(erasesAll ? others : []);
-    // The erasure also holds no lock on another text, of this voucher or another.
+    // While it waits, the erasure holds no lock on another text of this or another voucher.
     for (const [name, [otherLock, ofVoucher]] of Object.entries(TEXT_LOCKS)) {
       const free = `SELECT ${otherLock.replace("pg_", "pg_try_").replace("_shared", "")} AS free`;
       for (const one of name === text ? others.slice(0, 1) : [id, ...others.slice(0, 1)]) {
@@ -100,7 +95,6 @@ it.each(CASES)("an erasure by $by keeps no voucher locked while it waits for the
 
 const TRY_USER = "pg_try_advisory_xact_lock(1701995891, hashtext($1))";
 
-/** The ids of new vouchers that a user has bought, in order. */
 async function bought(userId: string, count: number): Promise<string[]> {
   const ids = (await issueVouchers(db, partner, count)).map(({ id }) => id).toSorted();
   await inTransaction(db, async (tx) => {
@@ -114,7 +108,6 @@ async function bought(userId: string, count: number): Promise<string[]> {
   return ids;
 }
 
-/** Records redemptions of vouchers, each under a reference of its own. */
 const redeemAll = (ids: readonly string[]) =>
   db.query(
     `WITH v AS (UPDATE vouchers SET status = 'Redeemed', redeemed_at = now() WHERE id = ANY ($1)
@@ -126,7 +119,6 @@ const redeemAll = (ids: readonly string[]) =>
     [ids],
   );
 
-/** The vouchers with an erased event. */
 async function erasedOf(ids: readonly string[]): Promise<string[]> {
   const { rows } = await db.query(
     "SELECT voucher_id AS id FROM voucher_events WHERE voucher_id = ANY ($1) AND erased_by IS NOT NULL ORDER BY 1",

@@ -83,8 +83,8 @@ it("a replay of a reference's erasure keeps a batch and an order that got the re
 });
 
 /**
- * Columns that name a user. For each: the statement that writes a row and returns its id, and the query that finds the
- * row as long as it names the user.
+ * Columns that name a user. For each, a statement that writes a row and returns its id, and a query that finds the row
+ * while it names the user.
  */
 interface Written {
   what: string;
@@ -148,7 +148,7 @@ const OF_USERS: readonly Written[] = [
     what: "sent form",
     write: async (userId) => {
       const token = crypto.randomUUID();
-      // A form that names a user is sent for a member or a contract.
+      // The console records a form that names a user only with a change of a member or a contract.
       await makeMember(db, { organizationId: (await makePartner(db)).organizationId, userId, role: "owner" });
       await db.query(
         `INSERT INTO sent_forms (token, command, arguments, entity_id)
@@ -166,7 +166,7 @@ const OF_USERS: readonly Written[] = [
   },
 ];
 
-/** The rows that still name the user. */
+/** Returns, for each row, whether it still names the user. */
 const naming = (find: string, userId: string, ids: readonly string[]) =>
   Promise.all(ids.map(async (id) => (await db.query(find, [id, userId])).rowCount === 1));
 
@@ -185,7 +185,7 @@ it.each(
   expect(await naming(of.find, userId, [early, late])).toEqual([true, true]);
   await replay(list);
   expect(await naming(of.find, userId, [early, late])).toEqual([false, true]);
-  // The list records the replay with the erasure's time, so that the next replay keeps the same rows.
+  // The replay enters the first erasure's time in the list, so that the next replay keeps the same rows.
   const again = await listErasures({ pool: db }, since);
   expect(again.usersErasedAt[form] ?? erasedAt.toISOString()).toBe(erasedAt.toISOString());
   expect(again.items.filter((item) => item.erasedAt !== erasedAt.toISOString())).toEqual([]);

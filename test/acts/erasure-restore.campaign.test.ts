@@ -20,7 +20,6 @@ import { makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 import { startReceiver, WEBHOOK_ENV } from "../support/webhook-receiver.ts";
 
-/** The texts that the test erases. */
 const USER = 'sub "Ada" Lovelace';
 const REFERRER = "sub Charles Babbage";
 const ORDER = "order of Ada's";
@@ -159,7 +158,7 @@ async function use({ url, till, user }: Service, offer: Offer, key: string) {
   return { code, voidedId: voided?.id ?? "" };
 }
 
-/** Repeats all calls, as after lost responses, and returns the answers. */
+/** Repeats all calls of `use`, as after lost responses, and returns the answers. */
 async function repeat({ till, user }: Service, offer: Offer, code: string) {
   const answers = [
     await user.claimProduct(offer.productId),

@@ -86,9 +86,8 @@ it("pva_api and pva_admin cannot UPDATE a redemption's reference or payload, eve
 type Attempt = (tx: Transaction, id: string) => Promise<unknown>;
 
 /**
- * Ways to remove the payload of a redeemed event without an erasing event, each as one transaction, with the SQLSTATE
- * that pva_admin and the owner get. Null: the statement changes nothing and raises no error. The other roles may run
- * none of them.
+ * Transactions that try to remove a redeemed event's payload without an erasing event, with the SQLSTATEs for pva_admin
+ * and the owner. Null: no error, and no change. The other roles may run none of them.
  */
 const ATTEMPTS: Record<string, [ofAdmin: string | null, ofOwner: string | null, attempt: Attempt]> = {
   "by UPDATE": [NOT_ALLOWED, REFUSED, (tx, id) => tx.query(REMOVE, [id])],
@@ -445,7 +444,7 @@ const release = (id: string, reason: string, ago = "0 seconds") =>
     [id, partner.organizationId, reason, ago],
   );
 
-/** Appends an erasing event for the second event. */
+/** Appends an event that erases the event with sequence 2. */
 const appendErasing = (tx: Transaction, id: string) =>
   appendEvent(tx, id, "voucher.instance.erased", { erasedSequences: [2] });
 
@@ -454,7 +453,6 @@ async function eraseWithEvent(tx: Transaction, id: string) {
   return eraseEvents(tx, [{ voucherId: id, sequence: 3 }]);
 }
 
-/** Appends a sealed event to a voucher's chain, and commits. */
 const append = (id: string, eventType: EventType, data: Record<string, unknown>) =>
   inTransaction(db, (tx) => appendEvent(tx, id, eventType, data));
 

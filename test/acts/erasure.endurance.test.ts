@@ -70,7 +70,7 @@ it("an erasure killed after any statement leaves intact chains, and the next run
   }
 }, 1_200_000);
 
-/** Runs the command and kills it at a moment. Returns whether it was killed. */
+/** Runs the command, and kills it if `moment` resolves to true before it ends. Returns whether it was killed. */
 async function eraseUntil(moment: Promise<boolean>, user = USER, databaseUrl = servers.adminUrl): Promise<boolean> {
   const command = spawn(process.execPath, ["src/cli/main.ts", "person", "erase", "--user", user, "--yes", "--json"], {
     env: { ...process.env, DATABASE_URL: databaseUrl, REDIS_URL: servers.redisUrl },

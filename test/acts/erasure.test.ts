@@ -50,7 +50,6 @@ const FORM = /^erased:[\w-]{22}$/;
 const NOTHING = { vouchers: 0, events: 0, references: 0 };
 
 let orders = 0;
-/** Redeems a new voucher under a new reference, with a note. */
 async function redeem() {
   orders += 1;
   const { id, code } = await issue();
@@ -287,7 +286,7 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for the erasure of its user g
     const takeInTime = async (outside: pg.PoolClient) => {
       await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
       const waiting = take(userId, offer);
-      // The statement that waits has found no earlier claim or purchase.
+      // The call waits for the user's lock, and has found no earlier claim or purchase.
       if (!(await untilWaitingOr(waiting, db, 1, "api"))) return null;
       await outside.query(insert, [userId, offer.productId, offer.organizationId, id]);
       await outside.query("UPDATE vouchers SET pickable = false WHERE id = $1", [id]);
@@ -349,7 +348,7 @@ it("a claim that read its referrer before the referrer's erasure records the rep
   const [claimed, erased] = await besideTransaction(db, async (outside) => {
     await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
     const claiming = (await as(userId)).claimByLink(code);
-    // The transaction that waits has already read the referrer.
+    // The claim waits for its user's lock, and has already read the referrer.
     await untilWaiting(db, 1, "api");
     const done = await erase({ by: "user", userId: referrerId });
     await outside.query("ROLLBACK");
@@ -570,10 +569,7 @@ it("every interface refuses an erasure while a process of an older release is co
   }
 });
 
-/**
- * Two offers of one voucher each. The offer with the greater voucher id comes first, because an erasure processes
- * vouchers by id.
- */
+/** Two offers of one voucher each, the greater voucher id first, because an erasure processes vouchers by id. */
 async function offersByVoucher(): Promise<[Offer, Offer]> {
   const [one, other] = [await makeOffer(db, 1), await makeOffer(db, 1)];
   return (one.vouchers[0]?.id ?? "") > (other.vouchers[0]?.id ?? "") ? [one, other] : [other, one];
@@ -584,12 +580,12 @@ const acting = (command: string, args: object) => ({
   audited: auditedCommand(command, { ...args }),
 });
 
-/** The output of `person show`, run with the subject among the arguments of its command. */
+/** Returns what `person show` prints. The command's arguments name the person. */
 function show(person: ErasedPerson): Promise<HeldAboutPerson> {
   return readPerson(acting("person show", person), person);
 }
 
-/** All data about a user who is the customer of an order and a voucher. The data also names two other users. */
+/** Writes data of each kind about a user. Some of the data names two other users. */
 async function makeTraces() {
   await offerBatch(db, partner, 4);
   const { brandId, productId, organizationId } = partner;

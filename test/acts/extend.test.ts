@@ -24,7 +24,6 @@ import { issueTestBatch, issueVoucher, makeKey, makePartner, provisioning } from
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-// The last test checks every chain and every rule.
 const service = useService({ users: true });
 const { api, db, partner, till } = service;
 
@@ -224,7 +223,7 @@ it("an extension before the sweep prevents the expiry's event, and a later exten
   });
   await waiting;
   await recordExpiries(ctx(), 0);
-  // The batch is finished, so the sweeper finds the extended voucher by the voucher's own end.
+  // The sweeper has finished the batch, so it finds the extended voucher by the voucher's own end.
   const { rows } = await db.query("SELECT expiry_recorded_to AS serial FROM batches WHERE id = $1", [batchId]);
   expect(rows).toEqual([{ serial: 2 }]);
   await extend(swept, later(30));

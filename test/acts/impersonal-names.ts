@@ -1,6 +1,4 @@
-/**
- * Columns that can hold a text but name no person, by table. docs/personal-data.md lists the columns that may name one.
- */
+/** Columns that can hold a text but name no person. docs/personal-data.md lists those that may name one. */
 export const IMPERSONAL_COLUMNS: Record<string, string> = {
   accepted_losses: "id",
   acquired_counts: "batch_id",

@@ -23,7 +23,7 @@ it("an import whose file becomes invalid during a COPY ends the COPY before its 
   const isRead = makeGate();
   const lines = async function* () {
     for (let line = 0; line < 1_000; line += 1) yield `BROKEN-FILE-${line}`;
-    // The chunk is being written when the next line proves to be no code.
+    // Postgres is receiving the first lines when the import reads an invalid line.
     await untilWaiting(db, 1);
     void isRead.pass();
     yield "?";

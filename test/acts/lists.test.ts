@@ -24,7 +24,6 @@ const COUNT = 7;
 
 let servers: TestServers;
 let partners: TestPartner[];
-/** The ids that each list must show, in order. */
 const expected: Record<ListName, string[]> = {
   organizations: [],
   brands: [],

@@ -24,16 +24,16 @@ const { api, servers, db, partner, till, issue, as } = useService({ users: true,
 
 /** The document about personal data. */
 const DOCUMENT = readFileSync(new URL("../../docs/personal-data.md", import.meta.url), "utf8");
-/** The names of columns, or of keys of payloads, in a text. */
+/** The names of columns, or of payloads' keys, in backticks in a text. */
 const namesIn = (text: string) => Array.from(text.matchAll(/`(\w+\.\w+)`/g), ([, name]) => String(name));
-/** The names in the second column of the table. */
+/** The names in the second column of the document's table. */
 const PERSONAL = new Set(namesIn(Array.from(DOCUMENT.matchAll(/^\|[^|]*\|([^|]*)\|/gm), ([, where]) => where).join()));
 const IMPERSONAL = Object.entries({ ...IMPERSONAL_COLUMNS, payload: IMPERSONAL_KEYS }).flatMap(([table, names]) =>
   names.split(/\s+/).map((name) => `${table}.${name}`),
 );
 const isOfPayload = (name: string) => name.startsWith("payload.");
 
-/** Texts that name a person or were written about one. */
+/** A word that the test puts into each text that may name a person. */
 const MARK = "ada-lovelace";
 
 beforeAll(async () => {
@@ -83,7 +83,7 @@ async function selectColumns(): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Users claim and buy, and a partner redeems, releases and is refused. */
+/** Users and a partner write `MARK` in every text of their calls. */
 async function writeAsUsers() {
   const offer = await makeOffer(db, 4);
   const contractId = await makeContract(db, offer.brandId, `${MARK} who refers`);
@@ -104,7 +104,7 @@ async function writeAsUsers() {
   expect(status).toBe(404);
 }
 
-/** Operators void, name operators, and pause a queue. */
+/** Operators write `MARK` as names and reasons. */
 async function writeAsOperators() {
   const [voided, erased] = [await issue(), await issue()];
   const operator = provisioning(db);
@@ -124,7 +124,7 @@ async function writeAsOperators() {
   await recordExpiries(provisioning(db), performance.now() + 1_000);
 }
 
-/** Issuers name what they create, by commands, a form and the issuer API. */
+/** Issuers write `MARK` as names, by commands, a form and the issuer API. */
 async function writeAsIssuers() {
   const { organizationId: org, productId, brandId } = partner;
   const { key } = await makeKey(db, org, { scopes: ["voucher.issue"] });

@@ -25,7 +25,7 @@ const SUBJECTS = [
   "\u00a0",
 ];
 
-/** The subject that each entry point stores. */
+/** The tables in which the entry points store the subject. */
 const TABLES = ["claims", "members", "referrer_contracts"];
 const usersIn = async (table: string) =>
   (await db.query<{ userId: string }>(`SELECT user_id AS "userId" FROM ${table}`)).rows.map(({ userId }) => userId);

@@ -60,7 +60,6 @@ async function follow(batchId: string, type: string): Promise<void> {
   });
 }
 
-/** The vouchers of a batch whose histories lack an event of this type. */
 async function idsWithout(batchId: string, type: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `SELECT v.id FROM vouchers AS v

@@ -11,7 +11,7 @@ const VOUCHERS = 100_000;
 const FOLLOWED_MS = 300_000;
 /** Tills that redeem continuously, one voucher after another. */
 const TILLS = 4;
-/** Minimum number of redeems, with and without the suspension, from which the test computes p99. */
+/** The test computes p99 from at least this many redeems during the suspension, and as many without it. */
 const REDEEMS_MIN = 500;
 
 it("a suspension of 100 000 vouchers takes effect at once while redeems of other vouchers continue", async () => {

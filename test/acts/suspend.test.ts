@@ -27,7 +27,6 @@ import { issueTestBatch, issueVoucher, makeKey, makePartner, provisioning } from
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-// The last test checks every chain and every rule.
 const service = useService({ users: true });
 const { api, db, partner, till } = service;
 
@@ -176,7 +175,7 @@ it("a suspension of a batch waits for a redeem that may commit without seeing it
   const held = await holdNextInsert(db, "BEFORE", "redemptions");
   const redeeming = till.redeem({ code, externalRef: `beside ${batchId}` });
   await held.isHeld();
-  // A call without time left begins no range of histories.
+  // After its `endBy`, a call starts no range of histories.
   const hurried = suspendBatch({ ...ctx(), endBy: performance.now() + 100 }, batchId, STOLEN);
   await expect(hurried).rejects.toMatchObject({ code: "voucher_busy" });
   expect(await statusOf(code)).toBe("Suspended");

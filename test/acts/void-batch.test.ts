@@ -10,7 +10,6 @@ import { issueVouchers, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-// The last test checks every chain and every rule.
 const { servers, partner, till } = useService();
 
 it("voidBatch voids the remaining vouchers, ends reservations and counts final vouchers", async () => {
@@ -50,7 +49,7 @@ it("voidBatch, an erasure and the sweeper skip damaged vouchers, and the first t
      VALUES (now(), 2, $1, 'Pending', 'voucher.instance.voided', '{}')`,
     [beyond],
   );
-  // The chain's head names a Pending event that does not exist.
+  // The row names event 2 as the chain's last, and there is no event 2.
   await bypassTriggers(servers.db, "UPDATE vouchers SET last_sequence = 2 WHERE id = $1", [ahead]);
   expect(await voidAll(batchId)).toEqual({ voided: 4, alreadyFinal: 0, damaged: 2 });
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 4, damaged: 2 });
@@ -173,7 +172,7 @@ it("voidBatch reads a range of ids by index, at the same cost in a table of any 
     );
   const [before, updatedBefore] = [await read(), await updates()];
   expect(before).toHaveLength(3);
-  // Postgres writes a connection's statistics when the connection ends.
+  // Closes the pool, because Postgres publishes a connection's statistics when the connection ends.
   const own = new pg.Pool({ connectionString: servers.adminUrl, max: 1 });
   await voidBatch(provisioning(own), batchId, null).finally(() => own.end());
   await until(async () => (await updates()) >= updatedBefore + 300);

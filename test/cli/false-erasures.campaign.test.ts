@@ -13,26 +13,23 @@ afterAll(() => files.remove());
 const event = (set: string) => `UPDATE voucher_events SET ${set} WHERE voucher_id = $1 AND sequence = 3`;
 const headBefore = `UPDATE vouchers AS v SET sealed_sequence = 2, sealed_hash = e.record_hash
   FROM voucher_events AS e WHERE v.id = $1 AND e.voucher_id = v.id AND e.sequence = 2`;
-/** Changes a text of the third event's payload, with the hash of the new payload as the chain's head. */
+/** Changes a text in the third event's payload, and makes the new payload's hash the chain's last hash. */
 const rewritten = (before: string, after: string) => {
   const text = `replace(payload, '${before}', '${after}')`;
   const head = `UPDATE vouchers AS v SET sealed_hash = e.record_hash
     FROM voucher_events AS e WHERE v.id = $1 AND e.voucher_id = v.id AND e.sequence = 3`;
   return [event(`payload = ${text}, record_hash = sha256(convert_to(${text}, 'UTF8'))`), head];
 };
-/** Makes the third event erase these sequences. */
+/** Makes the third event name these sequences as erased. */
 const erasing = (sequences: string) => rewritten('"erasedSequences":[2]', `"erasedSequences":${sequences}`);
 const NO_SEAL = "payload = NULL, record_hash = NULL, previous_hash = NULL, log_slot = NULL";
 
-/** The sequence at which a chain is broken, and the reason. */
+/** Where the verifier reports a chain as broken, and why. */
 const LOST = { sequence: 2, problem: "no later event says that the payload was erased" };
 const EARLY = { sequence: 3, problem: "it erases an event that is not an earlier one" };
 const CHANGED = { sequence: 3, problem: "recordHash is not the hash of the payload" };
 
-/**
- * Changes of the event that erases the second one, made by the database's owner, and the sequence at which each change
- * breaks the chain.
- */
+/** Changes by the database's owner of the event that erases event 2, and where each breaks the chain. */
 const FALSE_ERASURES: Record<string, { sequence: number; problem: string; statements: string[] }> = {
   "there is none": {
     ...LOST,
@@ -106,7 +103,7 @@ it("chain verify and log audit accept erasures, and report each forged one", asy
   expect(broken).toHaveLength(cases.length);
   const { problems } = await run("log audit");
   for (const [index, [what]] of cases.entries()) {
-    // Beside this problem, the audit may report others of the erasing event itself.
+    // The audit may also report problems of the erasing event.
     const lost = `event 2 of ${vouchers[index]?.id} has no payload, and no later event says that it was erased`;
     expect(problems, what).toContain(lost);
   }

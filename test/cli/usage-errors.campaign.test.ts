@@ -40,7 +40,7 @@ it("every wrong use of every command exits with 2 before the command contacts a 
   expect(tried).toBeGreaterThan(8 * leaves.length);
 });
 
-/** The arguments of a command, each with one kind of wrong usage. */
+/** Returns wrong uses of a command. Each breaks one rule. */
 function wrongUsesOf(leaf: Command): string[][] {
   const right = exampleOf(leaf);
   const { registeredArguments } = leaf;

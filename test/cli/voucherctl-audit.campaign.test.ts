@@ -38,13 +38,13 @@ const ON_THE_SERVER = ["db roles", "db check"];
 /** Commands that change the log. Tests below run them with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
-/** Commands that need more than this file starts. The tests of erasures, batches and other features run them. */
+/** Commands that need servers or files that this test does not make. Their own tests run them. */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],
   "statement verify",
   ...["queue shards", "queue drop-shards", "webhook test", "alert test", "person show"],
-  // The first command reads codes, so it writes an entry although it changes nothing.
+  // `batch export` reads codes, so it writes an entry although it changes nothing.
   ...["export", "extend", "suspend", "resume"].map((verb) => `batch ${verb}`),
 ];
 
@@ -109,7 +109,7 @@ it.each(
       expect(await dumpRows(db), line).toEqual(rows);
       continue;
     }
-    // A link is a secret, so its entry has the code's hash.
+    // A link's code is a secret, so the audit entry has its hash.
     id ??= result.id ?? createHash("sha256").update(result.code).digest("hex");
     const before: State | null = state === null && from === undefined ? null : { ...state, ...fill<State>(from ?? {}) };
     state = { ...before, ...fill<State>(to) };
@@ -254,7 +254,6 @@ async function openLog() {
   return { own, files, ctl, entriesOf, entriesBy };
 }
 
-/** The state of a log without leaves. */
 const EMPTY_LOG = { size: 0, root: createHash("sha256").digest("base64") };
 const NO_ENTRY = { exitCode: 0, entries: [] };
 
@@ -274,7 +273,7 @@ async function beginLog({ files: { anchor }, entriesBy }: OwnLog): Promise<void>
   );
 }
 
-/** Deletes the data that waits for the log, so that the command adds it again. */
+/** Removes the leaf batches of all events, so that `log backfill` adds them again. */
 async function fillLog({ own, entriesBy }: OwnLog): Promise<void> {
   expect(await entriesBy("log", "backfill")).toEqual(NO_ENTRY);
   await tamper(own.db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
@@ -283,7 +282,7 @@ async function fillLog({ own, entriesBy }: OwnLog): Promise<void> {
   );
 }
 
-/** Publishes the log, empties it and recovers it from a copy. Returns the state that was published. */
+/** Publishes the log, deletes its published data and recovers it from a copy. Returns the published state. */
 async function recoverLog({ own, files, entriesBy }: OwnLog): Promise<State> {
   expect(await openSequencer(own, files).run()).toMatchObject({ published: 3 });
   const copy = join(files.directory, "copy");

@@ -99,7 +99,7 @@ describe("voucherctl batch issue", () => {
     await lock.query("BEGIN");
     await lock.query("LOCK TABLE batches IN SHARE MODE");
     const issuing = startIssue(`--count 2 --out ${out} ${options}`.trim());
-    // When the unfinished file exists, the run has already checked for an existing file.
+    // The command creates this file after its check that `out` does not exist.
     await untilStarted(() => existsSync(`${out}.unfinished`) && statSync(`${out}.unfinished`).size > 0);
     return {
       issuing,
@@ -441,7 +441,7 @@ it("batch export writes the same file as batch issue, including used codes, and 
   const issued = file("issued.csv");
   const { id } = await voucherctl.json(issue(`--count 5100 --out ${issued}`));
   await db.query("UPDATE vouchers SET status = 'Voided' WHERE batch_id = $1 AND serial = 7", [id]);
-  // The invariants forbid the voided voucher without an event that this test makes.
+  // Sets the voucher back, because the invariants refuse a voided voucher without an event.
   onTestFinished(async () => {
     await db.query("ALTER TABLE vouchers DISABLE TRIGGER vouchers_status_final");
     await db.query("UPDATE vouchers SET status = 'Active' WHERE batch_id = $1", [id]);
@@ -547,7 +547,6 @@ it("org create on a terminal creates a second organization with the same name on
   expect(await organizations()).toBe(2);
 });
 
-/** A file in this test's directory. */
 function file(name: string, content?: string | Buffer): string {
   const path = join(directory, name);
   if (content !== undefined) writeFileSync(path, content);

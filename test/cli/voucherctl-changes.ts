@@ -14,18 +14,18 @@ const DAY = "2099-12-31T23:59:59.999Z";
 const CLOSE = "2099-06-30T00:00:00.000Z";
 
 /**
- * A command that changes an entity. Names in braces stand for entities that the tests create, `{id}` for the changed
+ * A command that changes an entity. Names in braces stand for entities that the tests create. `{id}` is the changed
  * entity.
  */
 export interface Change {
   line: string;
-  /** The expected output. By default the new id, and any text for a later change. */
+  /** The expected output. Absent: the new id for the first change, any text for later ones. */
   printed?: unknown;
-  /** The arguments in its audit entry. If absent, only their names are checked. */
+  /** The arguments in the audit entry. Absent: the test checks only their names. */
   given?: State;
-  /** Fields whose value before this change differs from their value after the previous change. */
+  /** Fields that something else changed since the previous command, with their values before this one. */
   from?: State;
-  /** The fields that it changes, or null if it changes nothing and writes no entry. */
+  /** The changed fields with their new values. Null: the command changes nothing and writes no audit entry. */
   to: State | null;
   /** A statement to run first. */
   sql?: string;

@@ -154,7 +154,7 @@ function leavesOf(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 }
 
-/** What one program writes to a terminal with 80 columns. Building one for each command took most of the time. */
+/** One program's output, 80 columns wide. A program for each command would take most of the test's time. */
 let said = "";
 const helpful = buildVoucherctl();
 for (const each of [helpful, ...helpful.commands, ...leavesOf(helpful)]) {
@@ -190,7 +190,7 @@ async function parse(words: string[]): Promise<string> {
       ran = nameOf(leaf);
     });
   }
-  // The only file that is read before the command runs.
+  // The program reads this file before the command runs, so the file must exist.
   const files = words.map((word) => (word === "logo.png" ? "docs/images/portal.png" : word));
   await program.parseAsync(files, { from: "user" });
   return ran;

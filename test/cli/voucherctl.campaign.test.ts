@@ -65,7 +65,7 @@ describe("failures of voucherctl", () => {
   const NO_CODE = /^No voucher (of org_\w+ )?has this code( or id)?\./;
   const LONG = "x".repeat(256);
 
-  /** An exit code, a message, and commands that end with both. */
+  /** Commands that fail, with their exit code and message. */
   const FAILURES: [exitCode: number, sentence: RegExp, ...commands: string[]][] = [
     [2, /^Unknown command 'kye'.\n\(Did you mean key\?\)\nSee voucherctl --help\n$/, "kye list"],
     [
@@ -158,8 +158,7 @@ describe("failures of voucherctl", () => {
       "webhook replay whk_0",
       "webhook replay whk_0 --from 2026-11-22 --to 2026-11-21",
     ],
-    // The command signs tokens only for a running `npm start`. A service on the database of DATABASE_URL would refuse
-    // them.
+    // The command signs tokens only for a running `npm start`, because a service on DATABASE_URL would refuse them.
     [2, /DATABASE_URL/, "user token --user alice --ttl 1h"],
   ];
 
@@ -194,7 +193,7 @@ describe("failures of voucherctl", () => {
         changed({ pathname: "/no_such_database" }),
       ],
       [78, /may not do this.*audit_entries/, "audit list", changed({ username: role, password: "people" })],
-      // The template database has no tables.
+      // The database at `databaseUrl` has no tables.
       ...["org create --name x", ISSUE, "chain verify --all"].map(
         (command) => [78, bare, command, inject("databaseUrl")] as const,
       ),
@@ -243,8 +242,7 @@ describe("text output of voucherctl", () => {
     ]) {
       const plain = await voucherctl.text(line);
       expect(plain).not.toContain(ESCAPE);
-      // Notes are wrapped to the terminal's width, and stay on one line without a terminal. Addresses are never
-      // wrapped.
+      // Notes are indented by 20 spaces and wrapped only for a terminal. Addresses are never wrapped.
       const lines = plain.split("\n").filter((row) => !/^ {20}|https?:/.test(row));
       expect(lines.filter((row) => row.length > 80 || row.endsWith(" "))).toEqual([]);
       const coloured = (await voucherctl.run(line, { FORCE_COLOR: "1" })).stdout;
@@ -393,7 +391,7 @@ describe("text output of voucherctl", () => {
     expect({ exitCode, isNew: created !== id }).toEqual({ exitCode: 0, isNew: true });
     expect(stderr).toMatch(new RegExp(`^Warning: .*${id}.*\nNext: voucherctl ${fill(next, { id: created })}\n$`));
     await voucherctl.text(`${create()} TWICE --force`);
-    // The --json output has no warning.
+    // `json` fails if the command prints a warning.
     await voucherctl.json(`${create()} Twice`);
   });
 });
@@ -575,7 +573,7 @@ it("voucher void ends the voucher and its reservation without Redis, and seals t
   expect((await till.lookUp(voucher.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
   const { rows } = await db.query("SELECT state, end_reason FROM reservations WHERE ticket = $1", [ticket]);
   expect(rows).toEqual([{ state: "Released", end_reason: "voided" }]);
-  // The lease of the reservation expires by itself. It refuses nothing that the voucher would not refuse.
+  // The reservation's lease remains in Redis until it expires, but the refusal names the voucher's state.
   expect((await till.reserve(voucher.code)).body.code).toBe("voucher_voided");
   const sealed = (await till.events(voucher.code)).body.events[1];
   expect(JSON.parse(sealed.payload)).toMatchObject({

@@ -130,7 +130,7 @@ it("the queue dashboard requests only addresses on the list of reads, and each r
 
 it("the queue pages refuse a change from another site, although the browser sends the password", async () => {
   const { page } = await visit(`${writable.url}/ops/queues`);
-  // The same service under another host name is another site, whose pages may submit a form to it.
+  // Under another host name the same service is another site. The policy of this page allows a form to the first site.
   await page.goto(`${writable.url.replace("127.0.0.1", "evil.test")}/assets/none`);
   const sent = page.waitForResponse((response) => response.url() === `${writable.url}${PAUSE}`);
   await page.evaluate(`

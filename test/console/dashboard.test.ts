@@ -33,7 +33,6 @@ afterAll(() => queue.close());
 
 let addresses = 0;
 
-/** The headers of a browser after its user has signed in. */
 const OPERATOR = basic(OPS_TOKEN, "operator");
 const BROWSER = { ...OPERATOR, accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
@@ -166,7 +165,7 @@ describe("the dashboard", () => {
     const before = await servers.redis.hgetall(settings);
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
     const fresh = await service.startApi({ OPS_TOKEN });
-    // The API writes its settings when it opens the queue.
+    // Waits until the API has opened the queue, because opening overwrites the settings.
     await until(async () => (await servers.redis.hget(settings, "opts.maxLenEvents")) !== "4321");
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
     expect((await ask("GET", fresh.url + QUEUES, { headers: OPERATOR })).status).toBe(200);
@@ -190,7 +189,7 @@ describe("the dashboard", () => {
     const voucher = await issue();
     const { ticket, token } = (await rival.reserve(voucher.code)).body;
     const wrongToken = { ticket, token: "tok_wrong-token-of-the-till", externalRef: "reference-refused" };
-    // The API refuses this request without a job, so the test adds the job of an API that read the voucher earlier.
+    // The API refuses this request without a job, so the test adds the job itself.
     const { serverId: origin } = api.ctx.deployment;
     const fields = { ticket, tokenHash: hashToken(wrongToken.token) };
     const refused = redeemJob(partner, service.keys.till.id, voucher.id, wrongToken.externalRef, fields);
@@ -234,7 +233,6 @@ describe("the dashboard", () => {
   });
 });
 
-/** A path of bull-board with its parameters filled. */
 const fill = (route: string, job: string) =>
   route
     .replace(":queueName", "redeem")
@@ -313,7 +311,7 @@ it("a webhook job links to its endpoint's page, and shows no other data", async 
 const openQueue = (name: string) =>
   new Queue(name, { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
 
-/** Sends a request like a program, which prefers JSON. */
+/** Sends a request with the Accept header of a program. */
 const ask = (
   method: string,
   url: string,

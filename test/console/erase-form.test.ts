@@ -16,17 +16,15 @@ beforeAll(async () => {
 
 const pageOf = (organizationId: string) => `${api.url}/ops/organizations/${organizationId}`;
 
-/** Sends the form of an organization. */
 function send(role: OperatorRole, fields: Record<string, string>, organizationId = partner.organizationId) {
   const form = { formToken: crypto.randomUUID(), reason: "asked by the customer", ...fields };
   return browse(`${pageOf(organizationId)}/erase`, { form, headers: operators[role].headers });
 }
 
-/** Opens the page of held data, at the path of a voucher or an organization. */
+/** Opens the page that shows the data held about a person. */
 const show = (role: OperatorRole, path: string, form: Record<string, string> = {}) =>
   browse(`${api.url}/ops/${path}/show`, { form, headers: operators[role].headers });
 
-/** Redeems a new voucher of the partner under a reference. */
 async function redeem(externalRef: string) {
   const { id, code } = await issue();
   expect(await till.redeem({ code, externalRef })).toMatchObject({ status: 200 });

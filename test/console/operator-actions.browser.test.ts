@@ -5,7 +5,7 @@ import { partnerClient } from "../support/client.ts";
 import { useService } from "../support/use-service.ts";
 
 const TOKEN = "the token of the operators";
-/** Markup, a change of text direction, and 200 characters without a place for a line break. */
+/** Markup, a change of text direction, and 160 characters without a line break opportunity. */
 const HOSTILE = `<img src=x onerror=alert(1)> ‮ "quoted" ${"W".repeat(160)}`;
 
 const { api } = useService({ apis: [{ OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" }] });
@@ -24,14 +24,14 @@ it.each(
   await linkReferrer(acting);
 });
 
-/** An operator's page without scripts, and one with scripts beside it. */
+/** An operator's page without scripts, and a page with scripts for axe. */
 interface Acting {
   page: Page;
   inspector: Visit;
   look: string;
 }
 
-/** Opens the same page with scripts, which axe needs. */
+/** Opens the same address in the page with scripts, because axe is a script. */
 async function inspect({ page, inspector, look }: Acting, what: string): Promise<void> {
   await inspector.page.goto(page.url());
   await expectSound(inspector, `acting, ${what}, ${look}`);
@@ -81,7 +81,7 @@ async function printCodes(acting: Acting): Promise<string> {
   return code;
 }
 
-/** Expects labels of 34 mm on one page of A4. */
+/** Checks that the sheet fits one page of A4, with labels 34 mm high. */
 async function expectOnPaper({ page, look }: Acting): Promise<void> {
   await page.emulateMedia({ media: "print" });
   await photograph(page, `acting, the sheet on paper, ${look}`);
@@ -90,7 +90,7 @@ async function expectOnPaper({ page, look }: Acting): Promise<void> {
     .evaluateAll((labels) => labels.map((label) => label.getBoundingClientRect().height));
   // 34 mm at 96 dots per inch.
   for (const height of boxes) expect(height).toBeCloseTo((34 * 96) / 25.4, 0);
-  // Chromium ends each page of the PDF with its own object.
+  // Chromium writes one /Page object for each page of the PDF.
   const paper = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
   expect([paper.match(/\/Type \/Page\b/g)?.length, /\/MediaBox \[0 0 59[45](\.\d+)? 84[12]/.test(paper)]).toEqual([
     1,
@@ -99,7 +99,6 @@ async function expectOnPaper({ page, look }: Acting): Promise<void> {
   await page.emulateMedia({ media: "screen" });
 }
 
-/** Creates a key of the organization, and returns it. */
 async function createKey(acting: Acting): Promise<string> {
   const { page, look } = acting;
   await page.getByRole("navigation", { name: "Where" }).getByRole("link").nth(1).press("Enter");

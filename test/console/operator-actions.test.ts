@@ -15,7 +15,6 @@ import { startReceiver, WEBHOOK_ENV } from "../support/webhook-receiver.ts";
 
 const { WEBHOOK_SECRET } = WEBHOOK_ENV;
 const OPERATED = { OPS_TOKEN, WEBHOOK_SECRET, WEBHOOK_ALLOW_PRIVATE: "true", METRICS_PORT: "0" };
-/** The fields for the forms of a product and of a batch. */
 const PRODUCT = {
   name: "Day pass",
   key: "day",
@@ -329,7 +328,7 @@ it("the console suspends and resumes vouchers and batches, and shows only possib
   }
   expect((await open(`/batches/${batchId}/resume`, {})).text).toContain("is resumed: 1 voucher.");
   expect((await open(`/vouchers/${id}`)).text).toContain("individually: the letter was stolen");
-  // A voucher that was suspended individually stays so, so resuming the batch would do nothing.
+  // Resuming a batch does not resume a voucher that was suspended individually.
   expect((await open(`/batches/${batchId}`)).text).not.toContain("Resume the batch");
   expect(await go(`/vouchers/${id}/resume`, {})).toBe(`/vouchers/${id}`);
   expect((await open(`/vouchers/${id}`)).text).toContain("Suspend this voucher");
@@ -368,7 +367,7 @@ it("the console stops voiding a batch if the operator leaves, and can continue",
   await locker.connect();
   await locker.query("BEGIN");
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [batchId]);
-  // The rows of the first range are locked, so the page begins before anything is voided.
+  // The locks on the first range delay the run, so the response begins before the run voids a voucher.
   const leaving = new AbortController();
   const body = new URLSearchParams({ product: "Pass" });
   const sent = { method: "POST", headers: basic(OPS_TOKEN), body, signal: leaving.signal };
@@ -527,7 +526,7 @@ it("the console names the wrong setting and sends no code if its role may not wr
   }
 });
 
-// The service gives a running batch five seconds, so it is as small as a batch in two parts can be.
+// A closing process waits five seconds for a running batch. This is the smallest batch that needs two transactions.
 it("the console finishes a running batch when its process begins to close", async () => {
   const { productId } = await makePartner(db);
   const closing = await service.startApi({ OPS_WRITABLE: "true" });
@@ -605,8 +604,7 @@ it("a double click that reaches two processes issues one batch, and both respons
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
   const path = `/products/${productId}/batches/new`;
   const answers = await besideTransaction(db, async (outside) => {
-    // The lock makes the first transaction wait with its audit entry, so everything else is written when the second
-    // begins.
+    // The lock delays the first transaction's audit entry, so all its other rows are written when the second begins.
     await outside.query("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE");
     const first = open(path, form);
     await untilWaiting(db, 1);
@@ -693,10 +691,7 @@ it("the console refuses an end in the past with one sentence, by the database's 
   expect(rows).toHaveLength(0);
 });
 
-/**
- * Opens a page of the console as a signed-in browser. With a form, also sends the form, by default one that was just
- * opened.
- */
+/** Opens a page of the console as a signed-in browser. With `fields`, sends a form, by default with a new token. */
 async function open(path: string, fields?: Form | FormData, { at = api.url, headers = {} } = {}) {
   const form = fields instanceof FormData ? fields : fields && { formToken: crypto.randomUUID(), ...fields };
   const page = await browse(`${at}/ops${path}`, { form, headers: { ...basic(OPS_TOKEN), ...headers } });
@@ -719,7 +714,7 @@ function withFile(texts: Record<string, string>, file: Buffer): FormData {
   return form;
 }
 
-/** A partner with vouchers, and the batch that they are of. */
+/** Makes a partner and a batch of its vouchers. */
 async function makeBatch(count: number) {
   const partner = await makePartner(db);
   const vouchers = await issueVouchers(db, partner, count);

@@ -18,7 +18,6 @@ const { api, servers, db } = useService({
 });
 const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: TOKEN } }));
 let files: TlogFiles;
-/** The ids of a valid key and of a revoked one. */
 let keyIds: [works: string, revoked: string];
 let offer: Awaited<ReturnType<typeof makeOffer>>;
 let redeemed: { id: string; code: string };
@@ -76,7 +75,7 @@ beforeAll(async () => {
 
 describe.each(LOOKS)("on a %s", (look, options) => {
   it("every page passes axe without JavaScript and does not overflow", async () => {
-    // One page for all, because each new page starts processes of the browser.
+    // Opens all pages in one tab, because each new tab starts processes of the browser.
     const visited = await visit("about:blank", options);
     for (const [what, path] of pages()) {
       await visited.page.goto(`${api.url}/ops${path}`);

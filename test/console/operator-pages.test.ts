@@ -368,7 +368,7 @@ it("the page of a webhook endpoint shows its state and deliveries, escaped and w
              '2026-11-20T10:00:00Z')`,
     [id, partner.organizationId],
   );
-  // Deliveries, newest last: 30 delivered, one given up, one in retry, and one that waits for the retry.
+  // Webhook deliveries, newest last: 30 delivered, one given up, one in retry, and one that waits for the retry.
   await db.query(
     `INSERT INTO webhook_deliveries
        (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,

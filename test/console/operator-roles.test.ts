@@ -21,7 +21,7 @@ beforeAll(async () => {
   operators = await makeOperators(db);
 });
 
-/** All pages of the table that mounts them. */
+/** The routes of all operator pages. */
 const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
 
 it("each console page, form and file accepts the role it needs, and names that role to the role below", async () => {
@@ -261,7 +261,7 @@ it("an admin can erase a voucher's person by the form on its page, and no other 
   expect(rows).toEqual([{ os_user: operators.admin.name, by: "operator" }]);
 });
 
-/** Paths of pages for viewers that show no entity of `exampleOf`. */
+/** Pages that viewers may open, and that show no entity of `exampleOf`. */
 const VIEWED = ["/overview.json", "/log", "/webhooks", "/runbook", "/vouchers", "/queues/webhook", "/queues/jobs/"];
 
 /** A redeemed voucher, and pages with all kinds of actions. */

@@ -85,7 +85,7 @@ describe("a named operator", () => {
   });
 
   it("an operator cannot sign in after the operator's expiry, by the database's clock", async () => {
-    // On a busy machine, the first answer may come after the end. Then the test tries again with another operator.
+    // On a busy machine, the first answer may come after the operator has expired. Then the test uses another operator.
     const { ends, brief, first } = await until(async () => {
       const ends = new Date(Date.now() + 1_000);
       const brief = await makeOperator(db, "viewer", ends);
@@ -134,10 +134,7 @@ describe("a named operator", () => {
   });
 });
 
-/**
- * Voids a batch under a sign-in that `end` ends during the run. The page says so, and the other vouchers stay
- * unchanged.
- */
+/** Voids a batch under a sign-in that `end` ends. Expects the page to say so, and other vouchers to stay unchanged. */
 async function voidUntilEnded(at: TestApi, signIn: () => Promise<Record<string, string>>, end: () => Promise<void>) {
   const partner = await makePartner(db);
   const [first] = await issueVouchers(db, partner, 101);
@@ -145,7 +142,7 @@ async function voidUntilEnded(at: TestApi, signIn: () => Promise<Record<string, 
   const locker = new pg.Client(servers.databaseUrl);
   await locker.connect();
   await locker.query("BEGIN");
-  // The rows of the first range are locked, so the page begins before anything is voided.
+  // The locks on the first range delay the run, so the response begins before the run voids a voucher.
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [rows[0].id]);
   const body = new URLSearchParams({ product: "Pass" });
   const headers = await signIn();

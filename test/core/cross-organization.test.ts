@@ -10,10 +10,7 @@ import { useService } from "../support/use-service.ts";
 import { voidVoucher } from "../support/void-voucher.ts";
 
 const { api, servers, worker, partner, stranger, keys, issue, till, foreign } = useService();
-/**
- * One voucher per status, with every code, ticket, reference and token that identifies it. The tests use them with
- * another organization's key.
- */
+/** One voucher per status, with everything that identifies it. The tests use this with another organization's key. */
 const names: { state: string; codes: string[]; tickets: string[]; refs: string[]; token: string | null }[] = [];
 
 beforeAll(async () => {
@@ -73,10 +70,7 @@ it("this file tests every partner route that names a voucher or a redemption", (
   expect(routes.sort()).toEqual(probed.sort());
 });
 
-/**
- * Answers for unknown entities on routes that do not use voucher_not_found. A release of an unknown ticket and an empty
- * list are no errors.
- */
+/** Answers for unknown entities on routes without voucher_not_found. An unknown ticket or an empty list is no error. */
 const NOTHING: Record<string, unknown> = {
   "POST /partner/vouchers/release": { status: 200, body: { released: false, reason: expect.any(String) } },
   "GET /partner/statements/:month": { status: 200, body: expect.objectContaining({ redemptions: 0, lines: [] }) },
@@ -119,7 +113,6 @@ it("a job with the wrong organization redeems nothing, and the other jobs of its
   expect(rows).toEqual([{ status: "Active" }]);
 });
 
-/** The partner routes that the application has mounted. */
 function partnerRoutes(): string[] {
   interface Layer {
     route?: { path: string; methods: Record<string, boolean> };

@@ -20,13 +20,11 @@ import { openTestServers, type TestServers } from "../support/servers.ts";
 import { openWorkerContext, testConfig, type WorkerContext } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 
-// The processes wrongly believe that the database's clock has jumped ahead by 400 days. So for them nothing that ended
-// in these days has ended yet.
+// The processes wrongly believe that the database's clock has jumped ahead by 400 days. For them, what ended in the
+// last 400 days has not ended yet.
 
 const JUMP_MS = 400 * 86_400_000;
-/**
- * How far a decision's time may be ahead of the process's own time, plus the maximum duration of a test. Milliseconds.
- */
+/** Maximum time by which a decision may be ahead of the process's time, plus a test's duration. Milliseconds. */
 const SLACK_MS = 120_000;
 
 let servers: TestServers;

@@ -24,10 +24,7 @@ import { statementsOf } from "../support/statement-users.ts";
 import { useService } from "../support/use-service.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/**
- * Parameters whose values partners send. The values of all other parameters come from rows that a statement with one of
- * these has found.
- */
+/** Parameters that partners send. All other parameters come from rows that a statement with one of these has found. */
 const NAMES = ["code_key", "ticket", "external_ref", "redeem_code"];
 
 /** Statements whose tickets do not come from a partner, with the source of each ticket. */
@@ -39,18 +36,13 @@ const OWN_TICKETS: Record<string, string> = {
 /** Statements without an organization, which read from all organizations for operators only. */
 const ACROSS_ORGANIZATIONS = ["find_key_place", "find_organization_of_webhook", "select_organizations_with_brands"];
 
-/**
- * Searches by every identifier, and compares the organization of the result. A test below runs it with each identifier.
- */
+/** Searches by every identifier, and compares the organization afterwards. A test below runs each search. */
 const FOUND_BY_ANY = "find_vouchers";
 
 const FILES = findStatementFiles();
 const STATEMENTS = FILES.flatMap((file) => Object.values(readStatements(new URL(file, ROOT))));
 
-/**
- * Statements that read all organizations if the parameter is null. In `insert_key`, the organization is a value and not
- * a filter.
- */
+/** Statements that read all organizations if the parameter is null. For `insert_key`, it is a value, no filter. */
 const OPTIONAL_ORGANIZATION = FILES.flatMap((file) =>
   Array.from(readFileSync(new URL(file, ROOT), "utf8").matchAll(/^-- name: (\w+)\([^)]*organization_id\?/gm), String),
 )
@@ -119,7 +111,7 @@ describe("every statement with a parameter from a partner", () => {
     text,
   }) => {
     expect(parameters).toContain("organization_id");
-    // Arrays are unnested under the names of their parameters, so w.organization_id belongs to the same array index.
+    // `unnest` names each column after its parameter, so w.organization_id is in the identifier's row.
     // src/platform/db/pool.ts explains ANY (ARRAY[...]).
     const plain = text.replaceAll(/ANY \(ARRAY\[([\w.]+)\]\)/g, "$1");
     const organizationColumn = text.includes("unnest(")

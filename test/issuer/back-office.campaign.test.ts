@@ -24,7 +24,6 @@ const FILES = [
   ["back_office.py", "python3"],
 ] as const;
 
-/** Runs the file like a reader. */
 async function startExample(file: string, program: string, as: string) {
   if (program === "python3" && !hasProgram("python3")) throw new Error("python3 is not installed");
   writeFileSync(join(directory, file), await (await fetch(`${api.url}/docs/${file}`)).text());

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 const newKey = () => makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
 
-/** The file of the batch's codes. */
+/** Requests the file of the batch's codes. */
 const get = (key: string) =>
   fetch(`${api.url}/issuer/batches/${batchId}/vouchers`, { headers: { "x-api-key": key, accept: "text/csv" } });
 
@@ -31,8 +31,8 @@ it("a file of codes waits beyond the limit, holds no connection between chunks a
     await lockEntity(holder, { type: "Batch", id: batchId });
     const file = get(key);
     await untilWaiting(db, 1);
-    // The file keeps one of the places until its audit entry is written. Then the read of its first chunk finds no free
-    // waiting place.
+    // The request keeps a connection until its audit entry is written. Then the read of its first chunk finds no free
+    // place in the queue of calls.
     return [file, await fillLine(issuer.calls, ISSUER_CALLS, partner)] as const;
   });
   await until(() => issuer.pool.idleCount === issuer.pool.totalCount);

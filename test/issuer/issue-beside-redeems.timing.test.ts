@@ -12,10 +12,7 @@ const ISSUED = 100_000;
 /** The number of redeems in each measurement, and the pause after each redeem, as at tills. */
 const REDEEMS = 300;
 const PAUSE_MS = 10;
-/**
- * Maximum factor by which redeems may be slower during the issue, and the time below which a difference is noise.
- * Milliseconds.
- */
+/** Maximum factor of slower redeems during the issue, and the difference that counts as noise, in milliseconds. */
 const SLOWER_MAX = 2;
 const NOISE_MS = 40;
 const ROUNDS_MAX = 3;

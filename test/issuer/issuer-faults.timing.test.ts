@@ -76,7 +76,7 @@ async function timed<T extends object>(call: () => Promise<T>): Promise<T & { ms
   return Object.assign(answer, { ms: performance.now() - startedAt });
 }
 
-/** Starts issues that take all of an organization's places until the transaction ends. */
+/** Starts as many issues as an organization may run at once. They wait until the transaction ends. */
 async function fillPlaces(
   outside: pg.PoolClient,
   post: Awaited<ReturnType<typeof makeIssuer>>["post"],

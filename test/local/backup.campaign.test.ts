@@ -101,8 +101,8 @@ it("a restored database has the backup's redemptions and feed, and is refused un
   };
   expect(await till.feed({ after: lost })).toMatchObject(refusal);
   expect((await till.redeem({ code: after, externalRef: "after" })).body).toMatchObject({ alreadyConfirmed: false });
-  // The feed continues from a cursor that the backup contains. The repeated redeem's event may have the slot of the
-  // lost event.
+  // The feed continues from a cursor that the backup contains. The repeated redeem's event may have the lost event's
+  // position in the feed.
   const { events } = await until(() => redeemedAfter({ after: kept }));
   expect(events.map(({ payload }: { payload: string }) => JSON.parse(payload).data.externalRef)).toEqual(["after"]);
   expect(await till.feed({ after: lost })).toMatchObject(refusal);
@@ -146,7 +146,6 @@ it("npm run restore refuses if a process begins to use the database while it unp
 
 const start = () => startIn(directory, port);
 
-/** Runs a program in the folder. Returns its status and its output. */
 function run(path: string, ...args: string[]) {
   const env = { PATH, HOME, NODE_COMPILE_CACHE };
   const { status, stdout, stderr } = spawnSync(process.execPath, [script(path), ...args], {

@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** Creates a folder in which this process is the running `npm start`, and runs programs there. */
+/** Makes a folder in which this process is the running `npm start`, and runs programs there. */
 function useFolder() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "voucher-secrets-")));
   onTestFinished(() => rmSync(folder, { recursive: true }));

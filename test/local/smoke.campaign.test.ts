@@ -48,7 +48,7 @@ describe("npm start with given servers", () => {
       PORT: String(port),
       OPS_TOKEN,
       LOG_LEVEL: "silent",
-      // Sends requests to a proxy that cannot reach this machine, unless the program excludes local addresses.
+      // These variables send a program's requests to an absent proxy, unless the program excludes local addresses.
       NODE_USE_ENV_PROXY: "1",
       HTTP_PROXY: "http://127.0.0.1:9",
     });

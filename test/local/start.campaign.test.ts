@@ -25,7 +25,7 @@ describe("npm start on a machine without servers", () => {
   let directory: string;
   let port: number;
   let first: Started;
-  // Each was started by one test, and a later one ends it.
+  // One test starts each service, and a later test ends it.
   let next: Started;
   let lender: Started;
   /** The folder of a service with the operator's own database. */
@@ -328,7 +328,6 @@ function startOnTerminal(directory: string, port: number): Started {
   return startProgram("script", command, { HOME, PORT: String(port), TERM: "dumb" }, directory, { stdin: "pipe" });
 }
 
-/** The child processes of a process. */
 function childrenOf(pid: number | undefined): number[] {
   const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
   return stdout.split("\n").filter(Boolean).map(Number);

@@ -43,9 +43,7 @@ const { servers, api, apis, issuer: key } = service;
 let turn = 0;
 const as = (userId?: string) => signedIn((apis[turn++ % 2] as TestApi).url, key, userId);
 
-/**
- * Runs `work` while an offer's rows are locked. Returns null if that took longer than an acquisition waits for a lock.
- */
+/** Runs `work` while an offer's rows are locked. Returns null if that took longer than a claim waits for a lock. */
 const whileBrieflyLocked = <T>(offer: Offered, work: () => Promise<T>) =>
   inTime(LOCK_WAIT_MS, () => whileLocked(servers.db, idsOf(offer), work));
 

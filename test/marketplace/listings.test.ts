@@ -106,7 +106,6 @@ it("pages of listings count each listing once, and show at once that it is sold 
 });
 
 describe("GET /marketplace/listings", () => {
-  /** All pages from the first to the last. */
   async function readAll(limit: number, between: (page: number) => Promise<unknown> = async () => undefined) {
     const pages: string[][] = [];
     let cursor: string | null = "";

@@ -209,7 +209,6 @@ it("the event of an acquisition is sealed before the expiry's event", async () =
   expect(await statuses(left?.id ?? "")).toEqual(["issued Sealed", "expired Sealed"]);
 });
 
-/** Runs `work` with a seal worker. */
 async function whileSealing<T>(work: () => Promise<T>): Promise<T> {
   const sealing = prepare(ctx).start();
   try {

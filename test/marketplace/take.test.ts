@@ -355,7 +355,6 @@ it("a claim succeeds even if another release stored the voucher's code in anothe
 
 type Supply = TestPartner & Offered & { linkCode: string; contractId: string };
 
-/** A batch with its product, brand and organization. */
 async function makeSupply(count: number, options: Parameters<typeof makeOffer>[2] = {}): Promise<Supply> {
   const offer = await makeOffer(servers.db, count, options);
   const { code, contractId } = await makeReferral(servers.db, offer);

@@ -44,7 +44,7 @@ let rsa: IssuerKey;
 /** A key of an algorithm that the service does not accept. */
 let unlisted: IssuerKey;
 let keysFile: KeysFile;
-/** Checks only the signature and times of tokens. */
+/** An API that checks only the signature and times of tokens. */
 let api: TestApi;
 /** An API that also checks the issuer and the audience. */
 let strict: TestApi;
@@ -223,7 +223,6 @@ describe("a user's token", () => {
   });
 });
 
-/** Makes a token with an invalid signature. */
 function fakeToken(kid: string, sub: string): string {
   return `${encode({ alg: "EdDSA", kid })}.${encode({ sub, exp: secondsFromNow(3_600) })}.${"A".repeat(86)}`;
 }
@@ -318,8 +317,7 @@ describe("keys fetched by HTTP", () => {
     advance(TRUSTED_MS);
     expect(await codeOf(token)).toBe("accepted");
     expect(verified).toHaveBeenCalledTimes(2);
-    // The service tolerates clocks that differ by 10 seconds, so it accepts the token until 22 seconds after it was
-    // signed.
+    // The service tolerates clocks that differ by 10 seconds, so it accepts the token for 22 seconds.
     advance(16_000);
     expect(await codeOf(token)).toBe("accepted");
     advance(1_000);
@@ -450,7 +448,6 @@ async function expectAccepted(at: TestApi, token: string): Promise<void> {
 const encode = (value: unknown) =>
   Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 
-/** Makes a token that is signed with a shared secret. */
 function signShared(secret: string | Buffer, header: Record<string, unknown> = {}): string {
   const text = `${encode({ alg: "HS256", typ: "JWT", kid: rsa.kid, ...header })}.${encode(validClaims())}`;
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;

@@ -16,10 +16,7 @@ interface Chained {
 
 const { api, worker, db, till, issue } = useService();
 const visit = useBrowser();
-/**
- * Four vouchers: issued and redeemed; with 53 sealed events; issued and claimed with a Pending event; redeemed and
- * erased.
- */
+/** Vouchers: redeemed; with 53 sealed events; claimed, with a Pending event; redeemed and erased. */
 let redeemed: Chained;
 let long: Chained;
 let pending: Chained;

@@ -232,7 +232,6 @@ async function against<T>(
 const start = (program: string, args: readonly string[], url: string, env: Record<string, string> = {}) =>
   startProgram(program, args, { API: url, KEY: "pvk_x", RUN: "1", CODE: "x", PATIENCE: "40", ...env }, directory).ended;
 
-/** Runs a sample client for one step. */
 const startSample = (file: string, step: string, api: string) =>
   start("bash", ["-c", `"${process.execPath}" ${file} <<< "$STEP"`], api, {
     STEP: JSON.stringify({ ...STEP, codes: [STEP.code], step, api }),

@@ -29,7 +29,7 @@ export const HAS = {
   php: hasProgram("php", "php-cli"),
 };
 
-/** The guide's files for a checkout, by language, and a refund that reports its call. */
+/** The guide's files for a checkout, by language. `tellsRefund` is a refund that prints a line when it is called. */
 export const CLIENTS = [
   {
     language: "php",

@@ -151,7 +151,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
       const { exitCode, stdout, stderr } = await serving(refusing, (url) =>
         run(language, checkout, { CODE: code, API: url }),
       );
-      // One sentence without a stack trace.
+      // The program prints one sentence, without a stack trace.
       expect({ exitCode, stdout, stderr }, refusal[1]).toEqual({
         exitCode: 1,
         stdout: "",
@@ -443,7 +443,6 @@ function fileOf(name: string): string {
 const start = (language: string, file: string, env: Record<string, string>) =>
   startProgram(PROGRAM_OF[language] ?? "", [file], { API: api.url, KEY: keys.shop, ...env }, directory);
 
-/** Runs the snippet whose name starts with `start`. */
 function run(language: string, name: string, env: Record<string, string>): Promise<Ended> {
   const snippet = RUNNABLE.find((one) => one.language === language && one.name.startsWith(name));
   if (snippet === undefined) throw new Error(`the guide has no ${language} snippet ${name}`);
@@ -451,12 +450,10 @@ function run(language: string, name: string, env: Record<string, string>): Promi
   return start(language, fileOf(snippet.name), env).ended;
 }
 
-/** The redemption of a voucher in the database. */
 async function redeemOf(voucherId: string) {
   return (await readRecorded(db, voucherId)).redemption;
 }
 
-/** Runs a server while `work` runs. */
 async function serving<T>(listener: RequestListener, work: (url: string) => Promise<T>): Promise<T> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -468,10 +465,7 @@ async function serving<T>(listener: RequestListener, work: (url: string) => Prom
   }
 }
 
-/**
- * Passes calls on to the service unless `before` refuses them, and changes the answers' text. Null means that the
- * answer is lost.
- */
+/** Passes calls on unless `before` refuses them, and changes the answers' text. Null: the answer is lost. */
 const passOn =
   (
     before: (path: string, body: string) => unknown,

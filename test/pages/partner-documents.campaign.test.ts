@@ -178,7 +178,6 @@ it("security.txt has SECURITY_CONTACT for half a year, and does not exist withou
   expect(canonical).toMatch(/^Canonical: http.*security\.txt$/);
 });
 
-/** Sends the form that searches the documents. */
 const search = (q: string) => open("/docs/search", api.url, { method: "POST", body: new URLSearchParams({ q }) });
 
 async function open(path: string, url = api.url, init: RequestInit = {}) {

@@ -24,8 +24,7 @@ const DOCUMENTS = allDocuments(REFERENCE.documents);
 const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(({ path }) => path);
 
 describe.each(LOOKS)("on a %s", (look, options) => {
-  // All documents have the same page frame. So the test opens each document in one of the variants, and some in every
-  // variant.
+  // All documents have the same page frame, so the test opens only some of them in every variant.
   const own = PAGES.filter((_, at) => LOOKS[at % LOOKS.length]?.[0] === look);
   const paths = new Set(["/", "/docs/guide", "/docs/clients", "/docs/search", ...own]);
   it("every document passes axe, does not overflow and keeps its content security policy", async () => {
@@ -95,7 +94,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     const tags = visited.page.locator(".opblock-tag");
     await tags.first().waitFor();
     await photograph(visited.page, `docs, ${look}`);
-    // Only at one width, because the same script renders them at any width, and takes seconds.
+    // Renders the operations at one width only, because this takes seconds and gives the same at each width.
     if (look.startsWith("desktop")) {
       for (const tag of await tags.all()) await tag.click();
       const paths = visited.page.locator(".opblock-summary-path");
@@ -196,10 +195,7 @@ async function openOperation(page: Page, tag: string, operationId: string): Prom
   return operation;
 }
 
-/**
- * Enters a key or a token in the dialog of the reference page, and calls an operation. Returns the response's status
- * and body.
- */
+/** Enters a key or token in the dialog of the reference page, and calls an operation. Returns status and body. */
 async function call(
   page: Page,
   [scheme, secret]: string[],
@@ -239,7 +235,7 @@ it("the reference page calls with a partner's key, which it does not store, and 
 
 it("the reference page names BASE_URL if it was opened at another address", async () => {
   const { page } = await visit("about:blank");
-  // The notice does not need Swagger UI, which starts for seconds.
+  // The notice does not need Swagger UI, which takes seconds to start.
   await page.route(/swagger-ui-bundle/, (route) => route.abort());
   await page.goto(`${api.url.replace("127.0.0.1", "localhost")}/docs`);
   await page.locator("#elsewhere a").waitFor();

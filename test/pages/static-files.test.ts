@@ -11,10 +11,7 @@ const { api } = useService({ workers: [] });
 const ASSET = ASSETS.swaggerScript;
 const SCRIPT = `/assets/${ASSET.fileName}`;
 
-/**
- * Every kind of public file, and two files that compression hardly makes smaller: a compressed one, and one of a few
- * bytes.
- */
+/** Every kind of public file, and two that compression hardly shrinks: a compressed one and one of a few bytes. */
 const COMPRESSED = [SCRIPT, "/openapi.json", "/docs/guide", "/docs", "/docs/packages/", "/docs/packages/bruno.zip"];
 const SMALL = ["/docs/packages/partner-voucher-tlog.tgz"];
 

@@ -176,8 +176,7 @@ it.concurrent.each<[string, string, string[], number]>([
     await until(() => shared.memory?.newest?.id === mark);
     clock.passMs(SERVER_GONE_MS - 1);
     await expect(admitCopy()).rejects.toMatchObject(waits);
-    // Redis loses its data. The processes write the marks that they have read back, so that a copy cannot write its
-    // mark first.
+    // Redis loses its data. The processes write their known marks to Redis again before a copy can write its own.
     shared.empty();
     await expect(admitCopy()).rejects.toMatchObject(waits);
     await until(() => shared.memory?.newest?.id === mark);

@@ -2,10 +2,7 @@ import { expect, it } from "vitest";
 import { type Started, startProgram } from "../support/child-process.ts";
 import { until } from "../support/until.ts";
 
-/**
- * A program that writes 20 MB of lines and ends at SIGTERM. On standard error, it reports the longest stall of its
- * event loop and the dropped lines.
- */
+/** Writes 20 MB of lines, ends at SIGTERM, and reports the event loop's longest stall and dropped lines on stderr. */
 const WRITER = `
   import { openLogger, droppedLines } from "./src/platform/logger.ts";
   const log = openLogger("info", "test");

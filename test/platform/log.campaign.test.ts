@@ -140,8 +140,7 @@ function recordCalls(url: string, key: string) {
     { as = key, authorization }: { as?: string; authorization?: string } = {},
   ) => {
     const requestId = `log-test-${requests.size}`;
-    // The line names a key that has worked in this process, even if the route does not require a key, so that operators
-    // find each of its calls.
+    // The line names each key that has worked in this process, so that operators find all of its calls.
     const known = { keyId: keys.till.id, organizationId: partner.organizationId };
     requests.set(requestId, { method, ...(as === key && known), ...expected });
     const headers = { "x-request-id": requestId, ...(authorization && { authorization }) };
@@ -152,9 +151,7 @@ function recordCalls(url: string, key: string) {
   };
 }
 
-/**
- * Sends requests of every kind. Records the expected content of their lines, and the texts that no line may contain.
- */
+/** Sends requests of every kind. Records the expected content of their lines, and texts that no line may contain. */
 async function use(url: string): Promise<void> {
   const { id: keyId, key } = keys.till;
   const unbound = await makeKey(servers.db, null);

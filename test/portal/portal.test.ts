@@ -53,8 +53,7 @@ beforeAll(async () => {
   today = new Date((await databaseTime(db)).toISOString().slice(0, 10));
   const { id } = await makeKey(db, partner.organizationId);
   await db.query("UPDATE api_keys SET label = $2 WHERE id = $1", [id, `${HOSTILE} till`]);
-  // The sums of these prices are inexact as binary fractions. The times are the first and last moments of days, so that
-  // the sums show a wrong time zone.
+  // The sums of these prices are inexact as binary fractions. The times at a day's edges reveal a wrong time zone.
   await insertRedemptions("19.99", id, 300, new Date(today.getTime() - DAY), (DAY - 1) / 299);
   await insertRedemptions("0.10", ofTill.id, 40, new Date(today.getTime() - 39 * DAY), DAY);
   order = await redeem(partner, till, "order-of-the-portal");
@@ -690,10 +689,7 @@ async function redeem(owner: TestPartner, client: PartnerClient, externalRef: st
   return { code, redeemCode: (await client.redeem({ code, externalRef })).body.redeemCode };
 }
 
-/**
- * Inserts redemptions of a new batch. The first has the given time, and the others follow at an interval in
- * milliseconds.
- */
+/** Inserts redemptions of a new batch: the first at the given time, the others at an interval in milliseconds. */
 async function insertRedemptions(priceUsd: string, keyId: string, count: number, from: Date, everyMs: number) {
   const batchId = newId("bat");
   await db.query(
@@ -726,7 +722,6 @@ const open = (path: string, key: string | null = reader, at = api, user = "zoë"
 const search = (words: string, key: string | null = reader, at = api, headers: Record<string, string> = {}) =>
   browse(`${at.url}/portal`, { form: { words }, headers: { ...(key !== null && basic(key)), ...headers } });
 
-/** All redemptions that the API lists for some days, from a day on. */
 async function listedFrom(
   day: string,
   days: number,

@@ -18,10 +18,7 @@ import { startApi, startWorkers } from "../support/service.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
-/**
- * The newest Debian package of Postgres. pg_dump refuses a server that is newer than itself, so the test starts the
- * server of the same package.
- */
+/** The newest Debian package of Postgres. Its pg_dump refuses newer servers, so the test starts its own server. */
 const PACKAGES = "/usr/lib/postgresql";
 const bin = findPackage();
 
@@ -156,7 +153,6 @@ function findPackage(): string | null {
   return null;
 }
 
-/** Runs a program of the package. */
 function runTool(tool: string, ...args: string[]): Promise<unknown> {
   const user = isRoot ? { uid: idOf("-u"), gid: idOf("-g") } : {};
   return promisify(execFile)(join(bin ?? "", tool), args, { ...user, cwd: "/" });

@@ -263,7 +263,6 @@ async function get(path: string): Promise<{ status: number; headers: Headers; by
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** Returns the text of the operators' page of the log. */
 async function openOperatorsPage(): Promise<string> {
   const authorization = `Basic ${Buffer.from(`zoe:${OPS_TOKEN}`).toString("base64")}`;
   const response = await fetch(`${api.url}/ops/log`, { headers: { accept: "text/html", authorization } });

@@ -64,8 +64,7 @@ it("log audit finds an event that was cut off the end of a chain", async () => {
   const verify = () => verifyAllChains({ pool: db });
   expect(await verify()).toMatchObject({ events: 4, broken: [] });
   await tamper(db, `DELETE FROM voucher_events WHERE voucher_id = '${cut.id}' AND sequence = 2`);
-  // `chain verify` notices that the voucher's row counts one more event, but the database's owner could change that
-  // count too.
+  // The voucher's row counts the deleted event, so `chain verify` notices. The owner could change the row too.
   expect((await verify()).broken).toMatchObject([{ voucherId: cut.id, sequence: 2 }]);
   await tamper(
     db,
@@ -109,7 +108,7 @@ it("a restored database keeps the leaf of every remaining event", async () => {
   if (!sealedAlone || !sealedTogether || !later) throw new Error("no vouchers");
   for (const voucher of [sealedAlone, sealedTogether]) await claimOne(voucher);
   const restore = await backUp(db);
-  // Gives the events that the restore will lose their positions in the log.
+  // Assigns positions in the log to the events that the restore will lose.
   await backfillTlog(provisioning(db), () => undefined);
   for (const { id } of [sealedTogether, sealedAlone]) await sealVoucher({ pool: db }, id);
   await issue(100);
@@ -216,7 +215,6 @@ async function sealInOneBatch(voucherIds: string[]) {
   );
 }
 
-/** The leaf of each event, by voucher and sequence. */
 async function leavesByEvent(): Promise<Map<string, number | null>> {
   const leaves = new Map<string, number | null>();
   await onSnapshot(servers.db, async (tx) => {

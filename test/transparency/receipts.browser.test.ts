@@ -26,10 +26,7 @@ const visit = useBrowser();
 let files: TlogFiles;
 /** The client of a sandbox organization. */
 let shop: PartnerClient;
-/**
- * The histories of two redeemed vouchers whose events are in the log, and of one whose redemption is not in the log
- * yet.
- */
+/** The histories of two redeemed vouchers whose events are in the log, and of one that is not in the log yet. */
 let [first, second, waiting] = ["", "", ""];
 
 beforeAll(async () => {
@@ -149,7 +146,7 @@ it("the verifier file in a browser without Ed25519 reports no receipt as verifie
   expect(words).toContain("This browser cannot verify signatures. The receipt is not verified");
   expect(words).toContain("need Chrome or Edge 137, Firefox 129 or Safari 17");
   expect(await page.locator("#receipt-result li.good").count()).toBe(1);
-  // Such a browser still detects errors that need no signature check.
+  // Without signature checks, the browser still detects other errors.
   const broken = vectors.broken.find(({ name }) => name === "a bit of the payload was flipped");
   expect((await verify(page, String(broken?.receipt))).look).toBe("bad");
 });

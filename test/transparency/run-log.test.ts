@@ -134,7 +134,7 @@ describe("a tree that was changed in the database", () => {
     expect(await running.run()).toMatchObject({ published: 6, cosigned: 1, refused: null });
   });
 
-  /** Runs a pass while the tree changes. The next pass is refused, and no forged root is signed. */
+  /** Runs a pass while the tree changes. Expects the next pass to be refused, and no forged root to be signed. */
   async function changeDuring(change: (outside: pg.PoolClient, startPass: () => Promise<void>) => Promise<unknown>) {
     const { pool, run } = await begun(5);
     waitLongForLocks(pool);

@@ -255,19 +255,14 @@ async function open({ status = (): number => 204, allowPrivate = true } = {}) {
   };
 }
 
-/**
- * A proxy to the single Redis. On a cluster, only its addresses, because tests that interrupt the connection do not run
- * there.
- */
+/** A proxy to the single Redis, or a cluster's addresses alone: tests that interrupt it do not run there. */
 async function openWayToRedis(): ReturnType<typeof openTcpProxy> {
   const url = servers.redisUrl;
   const untouched = { url, close: async () => undefined } as Awaited<ReturnType<typeof openTcpProxy>>;
   return url.includes(",") ? untouched : openTcpProxy(url);
 }
 
-/**
- * A check that finds these faults. `how` lists the kinds that it could not judge, or says that Postgres is unreachable.
- */
+/** Runs a check that finds these faults. `how` lists the kinds that it could not judge, or `away` without Postgres. */
 async function look(keeper: FaultKeeper, found: readonly Attention[], how: readonly string[] | "away" = []) {
   const recorded = how === "away" ? null : await selectFaults(db);
   const unknown = new Set(how === "away" ? [] : how);

@@ -135,7 +135,7 @@ describe("the overview", () => {
       return found.length > 0 ? found : null;
     });
     expect(key).toMatchObject({ label: "Till 3", organization: rows[0].organization });
-    // For a short time, all pages show the same figures.
+    // All pages show the same figures for a short time, so the key may be missing at first.
     const named = `<bdi>Till 3</bdi><br><code>${key?.keyId}</code>`;
     await until(async () => (await open(`?organization=${partner.organizationId}`)).text.includes(named));
   });
@@ -401,7 +401,7 @@ it("the list of faults has each organization's ending batches, even if another o
   await add(new Date(Date.now() + 3_600_000));
   expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
   expect((await read()).stock).toHaveLength(STOCK.batchesMax);
-  // These batches also do not hide a batch that needs no attention but sells.
+  // The batches that end soon do not hide a batch that sells.
   const { batchId: sells } = await offerBatch(db, await makePartner(db), 5, { validUntil: far });
   await db.query("INSERT INTO acquired_counts (at, acquired, batch_id) VALUES (now(), 1, $1)", [sells]);
   expect((await read()).stock.map(({ batchId }) => batchId)).toContain(sells);
@@ -472,7 +472,7 @@ async function countRefusalsOf(method: string, path: string) {
   return (await countRefusals()) - before;
 }
 
-/** The sweeper's work for the counts, because no sweeper runs here. */
+/** Does the sweeper's work for the counts, because no sweeper runs here. */
 async function countPast() {
   await moveCompleteUntil(ctx);
   await countActivity(ctx, Number.POSITIVE_INFINITY);
@@ -490,7 +490,7 @@ async function count() {
 const countedUntil = async (): Promise<Date> =>
   (await db.query("SELECT counted_until AS at FROM activity_counted")).rows[0].at;
 
-/** Reads after the time for which pages are cached. */
+/** Reads the overview, without the pages' cache. */
 const read = async (organizationId: string | null = null): Promise<Overview> => readOverview(api.ctx, organizationId);
 
 /** A check by a process without earlier results. */

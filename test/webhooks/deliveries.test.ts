@@ -106,7 +106,7 @@ it("a delivery whose event is erased during an attempt is not attempted again", 
   await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE", [endpoint]);
     await skipWait(endpoint);
-    // The second request is answered, and its record waits.
+    // The receiver has answered the second request, and the worker waits to record the attempt.
     await until(() => receiver.of(endpoint).length === 2);
     await untilWaiting(servers.db, 1, "worker");
     await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: id }, null);
@@ -384,10 +384,10 @@ it("a delivery run sends at most four requests at once to an endpoint, and one t
   let ended = 0;
   const start = (ids: readonly string[]) => ids.map((id) => deliverToTarget(ctx, id).finally(() => ended++));
   const runs = start(failing);
-  // One organization gets half of the 32 places for failing endpoints.
+  // One organization may use half of the 32 requests for failing endpoints.
   await until(() => ended === 4 && requests.used === 16);
   runs.push(...start(slow));
-  // One organization gets half of the 48 remaining places.
+  // One organization may use half of the 48 remaining requests.
   await until(() => requests.used === 16 + 24 && requests.waiting > 0);
   expect(await deliverToTarget(ctx, prompt)).toMatchObject({ delivered: 6 });
   // Every request that may begin has arrived.
@@ -587,9 +587,7 @@ const waitAfter = (endpointId: string, attempts: number) =>
 /** The context of a run of deliveries, for a test that starts runs itself. */
 const openDeliveries = () => worker.ctx as Required<typeof worker.ctx>;
 
-/**
- * Creates endpoints, each with a number of due deliveries, one per voucher: of its redemption, or else of its issue.
- */
+/** Creates endpoints with `due` deliveries each, one per voucher: of its redemption, or else of its issue. */
 async function addTargetsWithDue(endpoints: number, due: number, { redeemed = false } = {}): Promise<string[]> {
   const { organizationId } = await makePartner(servers.db);
   const ids: string[] = [];

@@ -39,7 +39,7 @@ beforeEach(async () => {
 afterAll(() => endService(servers));
 
 it("a locked endpoint delays only its own organization's events, and they keep their order", async () => {
-  // More rows than the fan-out reads at once.
+  // The fan-out reads fewer rows than these at once.
   const vouchers = (await issueVouchers(servers.db, locked.partner, 510)).map(({ id }) => id);
   const [first = ""] = vouchers;
   await whileLocked(locked, async () => {
@@ -121,7 +121,6 @@ async function makeDue({ partner, endpoint }: Receiving): Promise<[DueDelivery, 
   return due as [DueDelivery, DueDelivery];
 }
 
-/** Runs `work` while a transaction of the test locks the row of an endpoint. */
 const whileLocked = <T>({ endpoint }: Receiving, work: () => Promise<T>) =>
   besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE", [endpoint]);

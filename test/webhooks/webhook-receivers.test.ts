@@ -102,7 +102,6 @@ const GENUINE: [what: string, request: Sent][] = [
   ["a timestamp four minutes ago", signed({ id: "vch_a-2", timestamp: String(NOW - 240) })],
 ];
 
-/** A receiver in its own process. */
 class Receiver {
   output = "";
   url = "";

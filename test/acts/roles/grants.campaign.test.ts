@@ -17,7 +17,7 @@ type RoleName = (typeof ROLES)[number];
 const ROOT = new URL("../../../", import.meta.url);
 const statementsIn = (file: string) => Object.entries(readStatements(new URL(file, ROOT)));
 const STATEMENTS = new Map(findStatementFiles().flatMap(statementsIn));
-/** Statements that only the database's owner runs, to retire a log. */
+/** Statements that only the database's owner runs: to retire a log, and to check rights. */
 const OF_OWNER = new Set([
   "insert_log_retirement",
   "rename_log_tree",
@@ -28,8 +28,7 @@ const OF_OWNER = new Set([
 ]);
 const NAMES = ["marketplace", "transparency", "webhooks"];
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Not the statements of the log's worker, which runs as pva_log, and not those of acts, which the issuer API and
-  // forms run as pva_admin.
+  // Without the statements of the log's worker, which runs as pva_log, and those of acts, which run as pva_admin.
   pva_api: statementsWithout(
     /\/console\/(actions\/|webhook-forms)|\/issuer\/|^src\/acts\/(?!db|roles)[a-z]+\/|\/(webhooks|marketplace)\/acts/,
     "src/main.ts",
@@ -46,7 +45,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
   ]),
   pva_admin: new Set(
     [
-      // Each connection of the issuer API and of forms runs this one.
+      // Each connection of the issuer API and of forms runs `identify_database`.
       "identify_database",
       ...statementsOf("src/cli/main.ts", "src/issuer/endpoints.ts", "src/local/start.ts", "src/local/scale-check.ts"),
       ...statementsOf(...NAMES.map((wing) => `src/${wing}/in-voucherctl.ts`), "src/transparency/in-start.ts"),
@@ -65,8 +64,7 @@ beforeAll(async () => {
   db = openLastingPool({ connectionString: postgres.url("vouchers"), max: 2 });
   await makeGrantees(db);
   owner = await db.connect();
-  // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the right to read
-  // them.
+  // A custom plan would skip the tables for the NULL parameters below, and so the check of the right to read them.
   await owner.query("SET plan_cache_mode = force_generic_plan; DEALLOCATE ALL");
   for (const { name, text } of STATEMENTS.values()) await owner.query(`PREPARE ${name} AS ${text}`);
 });
@@ -177,7 +175,7 @@ describe.each(ROLES)("the role %s", (role) => {
           AND CASE relkind WHEN 'S' THEN has_sequence_privilege($1, oid, 'USAGE') END`,
       [role],
     );
-    // test/platform/db/constraints.test.ts shows that the trigger of log_batches accepts no other id.
+    // constraints.test.ts shows that the trigger of log_batches accepts only ids from the sequence.
     expect(used.rows.map(({ name }) => name)).toEqual(role === "pva_log" ? [] : ["log_batch_ids"]);
   });
 
@@ -346,8 +344,8 @@ interface Work {
 }
 
 /**
- * Statements of functions and triggers that pva_api needs rights for. EXPLAIN of the calling statements does not reach
- * them.
+ * Statements inside functions and triggers that pva_api runs. EXPLAIN of the calling statement does not check their
+ * rights.
  */
 const IN_FUNCTIONS: Work[] = [
   "SELECT move_event_feed(clock_timestamp())",
@@ -355,7 +353,6 @@ const IN_FUNCTIONS: Work[] = [
    ON CONFLICT (day, key_id) DO UPDATE SET redemptions = d.redemptions, amount_usd = d.amount_usd`,
 ].map((text) => ({ name: text, text, run: () => owner.query(text) }));
 
-/** Lists all statements that a role's programs run. */
 function workOf(role: RoleName): Work[] {
   const statements = [...RUN_BY[role]].map((name) => {
     const statement = STATEMENTS.get(name);
@@ -379,7 +376,6 @@ interface Right {
   column: string | null;
 }
 
-/** The rights on tables and columns that a role has. */
 async function readRights(role: RoleName): Promise<Right[]> {
   const { rows } = await owner.query<Omit<Right, "words">>(
     `SELECT acl.privilege_type AS kind, c.relname AS table, NULL AS column

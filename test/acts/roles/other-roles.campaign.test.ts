@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const urlOf = (database: string) => postgres.url(database, OWNER);
 
-/** Statements that hosting platforms with a browser interface run for each new database. */
+/** Runs the statements with which some hosting platforms prepare each new database. */
 async function giveDefaults(): Promise<void> {
   const roles = "anon, authenticated, service_role";
   await db.query(
@@ -108,7 +108,7 @@ it.each([
 
 it("voucherctl db roles revokes rights of PUBLIC and of roles with default privileges", async () => {
   await db.query("GRANT SELECT ON vouchers TO PUBLIC; GRANT ALL ON operators TO anon");
-  // A database after the restore of a dump without grants.
+  // After a restore without grants, everyone may execute all functions.
   await db.query("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC");
   expect(await checkRights()).toEqual([
     expect.stringMatching(
@@ -208,7 +208,7 @@ async function checkRights(database?: string): Promise<string[]> {
   return risks.filter(({ code }) => code.startsWith("rights_of_")).map(({ message }) => message);
 }
 
-/** SQLSTATE of a statement that a role runs; null when it succeeds. */
+/** Runs a statement as a role. Returns the SQLSTATE of its error, or null. */
 async function tryAs(role: string, statement: string): Promise<string | null> {
   const client = await db.connect();
   try {

@@ -137,7 +137,7 @@ it("a shared read runs once for all concurrent callers, and its result is kept f
   expect(await failing()).toBe("mended");
 });
 
-/** Work that waits for the test, and records its start. */
+/** Makes pieces of work that record their start and end when the test says. */
 function makeWork() {
   const begun: string[] = [];
   const gates = new Map<string, ReturnType<typeof makeGate>>();
@@ -156,7 +156,7 @@ function makeWork() {
   };
 }
 
-/** Lets everything finish that does not wait for the test, which takes a few turns of the event loop. */
+/** Waits some turns of the event loop, so that everything finishes that does not wait for the test. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

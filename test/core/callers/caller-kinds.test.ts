@@ -82,7 +82,7 @@ it.each(
   const { end } = await flood(kind);
   try {
     for (const [name, call] of Object.entries(calls)) {
-      // Operators share all places of their kind.
+      // All operators share the connections of this kind, so the flood delays these calls too.
       if (kind === "operatorReads" && call.kind === kind) continue;
       expect([name, (await call.send()).status]).toEqual([name, 200]);
     }
@@ -128,7 +128,7 @@ it.each([
   }
 });
 
-/** One caller takes its maximum of connections of a kind, and its maximum of waiting places, until `end`. */
+/** Makes one caller occupy all connections and waiting places that it may use of a kind, until `end`. */
 async function flood(kind: Kind): Promise<{ end(): Promise<void> }> {
   const { ctx } = api;
   const { connections, waitingMaxEach } = CALLER_KINDS[kind];

@@ -17,7 +17,7 @@ const [reads, redemptions, ends] = [
   openReferenceEnds({ pool, deployment }),
 ];
 
-/** Each batcher that organizations share, with an organization's call of it. */
+/** Each batcher that organizations share, and how an organization calls it. */
 const SHARED: Record<string, (organizationId: string, n: number) => Promise<unknown>> = {
   "look-ups": (organizationId, n) =>
     reads.submit({ organizationId, codeKey: `CODE${n}`, ticket: null, externalRef: null }),

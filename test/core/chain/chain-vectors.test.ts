@@ -90,9 +90,7 @@ const NOTHING = {
   actorIsEmployee: null,
 };
 
-/**
- * Values that the table of events cannot store: a wrong type, and a code or a time that differs from the served form.
- */
+/** Whether the table of events can store the event: the types are right, and code and time have the served form. */
 function isRow({ sequence, eventType, code, occurredAt, ...event }: VectorEvent): boolean {
   const texts = [event.recordHash, event.previousHash, event.payload, event.actorConnectedId];
   return (

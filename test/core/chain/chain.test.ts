@@ -140,8 +140,8 @@ function withRow(sequence: number, changes: Partial<StoredEvent>): Chain {
 }
 
 /**
- * Like {@link withRow}, with a changed payload. Its recordHash matches the new payload, and so does the head if the
- * event is the last one.
+ * Like {@link withRow}, with a changed payload and its recordHash. If the event is the last one, the chain's head has
+ * this hash too.
  */
 function withPayload(sequence: number, change: (payload: string) => string, row: Partial<StoredEvent> = {}): Chain {
   const payload = change(ROWS[sequence - 1]?.payload ?? "");

@@ -19,13 +19,13 @@ const appendPending = (voucherId: string, count: number) => appendPendingEvents(
 
 it("the events of a voucher cost two statements: one for the voucher, one for the page", async () => {
   const { code, id } = await issue();
-  // A process reads the deployment's constants once. This call makes it do so before the count.
+  // A process reads the deployment's constants once: here, before the count.
   await publicly(id);
   const asked = vi.spyOn(api.ctx.pool, "query");
   try {
     const pages = [await till.events(code), await till.events(code), await publicly(id)];
     const names = asked.mock.calls.map(([statement]) => (statement as unknown as { name: string }).name);
-    // The process also reads keys, its server, its marks and the clock from time to time.
+    // The process also reads keys, marks, the clock and its server's identity from time to time.
     expect(names.filter((name) => !/key|observe_|mark/.test(name))).toEqual([
       ...["resolve_vouchers", "select_events_page"],
       ...["resolve_vouchers", "select_events_page"],

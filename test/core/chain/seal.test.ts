@@ -181,8 +181,7 @@ it("a refused redeem leaves Pending events to the next sealer", async () => {
 });
 
 /**
- * Appends Pending events to an Active voucher's chain as other operations do. They begin at a sequence, or after the
- * last event.
+ * Appends Pending events to an Active voucher's chain as other operations do, from a sequence or after the last event.
  */
 async function appendPending(voucherId: string, eventTypes: readonly EventType[], from?: number): Promise<void> {
   const occurredAt = await databaseTime(db);

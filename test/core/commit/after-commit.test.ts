@@ -58,7 +58,7 @@ it("every read gets a standby's confirmation, however many reads wait", async ()
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
 });
 
-/** Makes reads of vouchers fail as if no place were free, until the mocks are restored. */
+/** Makes reads of vouchers fail because too many wait, until the mocks are restored. */
 function takeAllPlaces(): void {
   const full = new Batcher<unknown, never>(() => Promise.reject(new Error("not run")), { batchMax: 1, waitingMax: 0 });
   vi.spyOn(api.ctx.voucherReads, "submit").mockImplementation((item) => full.submit(item));

@@ -11,7 +11,7 @@ it("two owners find free places and connections while a third owner's jobs wait 
     if (result === 0) busy += 1;
     return result;
   });
-  // Jobs may use a quarter of 64 places to wait for locks, and one owner three quarters of these.
+  // At most a quarter of the 64 jobs may wait for locks, and one owner's jobs may be three quarters of these.
   await until(() => busy === 64 - 12 && waiting.length >= 2);
   expect(waiting).toEqual(["crowd", "crowd"]);
   const neighbours = ["neighbour", "newcomer"].map((owner) => committer.submit({ owner, row: `row of ${owner}` }));

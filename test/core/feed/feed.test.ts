@@ -243,7 +243,6 @@ interface Listed {
   recordHash: string;
 }
 
-/** Reads the feed to its present end. */
 async function readAll(client: PartnerClient, after = "", query: Record<string, string> = {}) {
   const events: Listed[] = [];
   let cursor = after;
@@ -256,7 +255,6 @@ async function readAll(client: PartnerClient, after = "", query: Record<string, 
   }
 }
 
-/** Reads until the feed has this number of events of a voucher. */
 async function untilListed(client: PartnerClient, after: string, id: string, count: number): Promise<Listed[]> {
   return until(async () => {
     const { events } = await readAll(client, after);

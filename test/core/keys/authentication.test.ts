@@ -84,7 +84,7 @@ it("an API key stops working at its end, even right after a call", async () => {
   expect(await lastCallThrough(short.key)).toBeLessThanOrEqual(expiresAt.getTime() + 50);
 });
 
-/** Trusts X-Forwarded-For from callers on this machine. */
+/** An API that trusts X-Forwarded-For from callers on this machine. */
 const behindProxy = service.apis[1];
 
 it("every process refuses a revoked API key and its old secret within a second", async () => {

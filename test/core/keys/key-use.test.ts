@@ -128,7 +128,7 @@ it("calls succeed when the key's last use cannot be written", async () => {
   await servers.db.query("ALTER TABLE api_key_uses ADD CONSTRAINT writes_fail CHECK (false) NOT VALID");
   const failing = await startApi(servers);
   const { id, key } = await newKey();
-  // After a failure, the API pauses for a minute.
+  // After a failed write, the API records no uses for a minute.
   expect(await countQueries(failing, "record_key_usage", () => untilKeyRead(failing, key, 3))).toBe(1);
   await servers.db.query("ALTER TABLE api_key_uses DROP CONSTRAINT writes_fail");
   expect(await findLastUse(id)).toBeNull();
@@ -197,7 +197,7 @@ async function countWrites(keyId: string): Promise<number> {
   return rows[0].count;
 }
 
-/** Uses are recorded in order, so the uses of earlier calls have been recorded or skipped by then. */
+/** Waits until a later use is recorded. Uses are recorded in order, so earlier uses were recorded or skipped. */
 async function untilLaterUseIsRecorded({ url }: TestApi): Promise<void> {
   const { id, key } = await newKey();
   // If a write fails, as on a busy machine, the process records no uses for a minute.
@@ -220,7 +220,6 @@ async function findKey(keyId: string) {
   return (await selectKeys(servers.db, partner.organizationId)).find((key) => key.id === keyId);
 }
 
-/** Sets the time of a key's last use to this many seconds ago. */
 async function backdateUse(keyId: string, seconds: number): Promise<void> {
   await servers.db.query(
     `INSERT INTO api_key_uses (key_id, last_used_at) VALUES ($1, clock_timestamp() - make_interval(secs => $2::int))
@@ -250,10 +249,7 @@ async function countQueries(
   return count;
 }
 
-/**
- * Looks a code up with the key until the API has read the key this many times. The API reads a used key every half
- * second.
- */
+/** Looks a code up until the API has read the key this many times. The API reads a used key every half second. */
 function untilKeyRead(by: TestApi, key: string, times: number): Promise<number> {
   return countQueries(by, "find_keys_by_secret", async (count) => {
     await until(async () => {

@@ -17,7 +17,7 @@ it("a partner's request starts in the same event loop turn, however many users a
   send("partner", { "x-api-key": "known" });
   send("operator", { authorization: "Basic b3BzOg==" });
   await Promise.resolve();
-  // Users get half of the starts, and unknown keys get half of the rest.
+  // Half of the started requests are of users, and half of the rest have unknown keys.
   const starts = Object.entries(Object.groupBy(started, (name) => name)).map(([name, all]) => [name, all?.length]);
   expect(starts).toEqual([
     ["user", 128],
@@ -51,7 +51,7 @@ it("at most one long piece of work runs in each turn of the event loop", async (
     await nextTurn();
     seen.push(pieces);
   }
-  // At most one piece has run between two turns of this test.
+  // At most one piece has run between two of the test's turns of the event loop.
   for (const [turn, count] of seen.entries())
     expect(count - (seen[turn - 1] ?? 0)).toBeLessThanOrEqual(turn === 0 ? 2 : 1);
   await until(() => pieces === 5);

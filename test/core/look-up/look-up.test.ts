@@ -150,8 +150,7 @@ it("a look-up shows a reservation's ticket only to its holder, and its token to 
 });
 
 it("a look-up shows no reservation after its end, even if the row's state is still Live", async () => {
-  // On a busy machine, the first answer may come after the reservation has ended. Then the test uses another
-  // reservation.
+  // On a busy machine, the first answer may come after the reservation's end. Then the test uses another one.
   const { code, ticket, first } = await until(async () => {
     const { code } = await service.issue();
     const { ticket, expiresAt } = (await partnerClient(hasty.url, service.keys.till.key).reserve(code)).body;

@@ -236,7 +236,7 @@ it.each([
 
 it("a process reports its connections in use and its calls that wait for one", async () => {
   const { pool } = api.ctx;
-  // One after another, because a busy machine cannot open them all within one connection's time limit.
+  // Opens them one after another, because a busy machine cannot open them all within one connection's time limit.
   const clients: pg.PoolClient[] = [];
   while (clients.length < pool.options.max) clients.push(await pool.connect());
   let late: Promise<void> | undefined;
@@ -312,7 +312,7 @@ it("the backlog of an API counts the jobs of every queue and reports the age of 
   const report = await scrape(api.metricsUrl);
   expect(report.value("voucher_queue_jobs", waiting("seal"))).toBe(2);
   expect(report.value("voucher_queue_jobs", waiting("redeem"))).toBe(0);
-  // The older of the two jobs.
+  // The gauge reports the older of the two jobs.
   expect(report.value("voucher_queue_oldest_waiting_seconds", oldest)).toBeGreaterThan(0.2);
   await startWorkers(servers);
   await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
@@ -327,7 +327,6 @@ it("the event loop's longest stall between two scrapes is reported once", async 
   expect(await until(async () => (await stall()) < 0.38)).toBe(true);
 });
 
-/** The current value of a metric of the API. */
 const reported = async (name: string, labels?: Record<string, string>) =>
   (await scrape(api.metricsUrl)).value(name, labels);
 

@@ -141,7 +141,7 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
     });
   await untilRefused(null);
   await issueVouchers(servers.db, partner, 1);
-  // A backup without a leaf that the witness has cosigned would be refused for ever.
+  // Waits for all leaves, because the witness refuses a log that lacks a cosigned leaf, as a restored backup may.
   await until(async () => (await servers.db.query(ALL_PUBLISHED)).rowCount === 1);
   const restore = await backUp(servers.db);
   await tamper(servers.db, "UPDATE log_tree SET size = size + 1");

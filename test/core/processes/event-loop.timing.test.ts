@@ -8,14 +8,9 @@ import { issueVouchers } from "../../support/supply.ts";
 import { START_MS, until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/**
- * The limit is 20 ms. The rest is for the test's own client, which runs in the same thread, and for code that is not
- * compiled yet. Milliseconds of CPU time.
- */
+/** The limit is 20 ms. The rest is for the test's client in this thread, and for uncompiled code. CPU milliseconds. */
 const TURN_MAX_MS = 40;
-/**
- * On a slow core, the limit is instead this many times the duration of a piece of work, which usually takes 3 to 4 ms.
- */
+/** On a slow core, the limit is this many times the duration of a piece of work, which is usually 3 to 4 ms. */
 const TURN_MAX_PIECES = 10;
 const PIECE = Array.from({ length: 20_000 }, (_, n) => n * n).join();
 const RUNS_MAX = 8;
@@ -76,9 +71,7 @@ async function pieceMs(): Promise<number> {
   return leastMs;
 }
 
-/**
- * Requests an address, with a body as a form of the same site. Repeats the request if a busy machine exceeded a limit.
- */
+/** Requests an address, with a body as a form. Repeats the request if a busy machine exceeded a limit. */
 async function get(url: string, body?: string): Promise<string> {
   const headers = { ...basic(OPS_TOKEN), accept: "text/html", "content-type": "application/x-www-form-urlencoded" };
   const form = body === undefined ? {} : { method: "POST", body };

@@ -44,7 +44,7 @@ describe("GET /readyz", () => {
   it("GET /readyz answers 200 when Postgres and Redis answer, even with every connection in use", async () => {
     const { pool } = api.ctx;
     const clients = [];
-    // Opened one after the other: a busy machine does not open all connections within the time limit of one.
+    // Opens them one after another, because a busy machine cannot open them all within one connection's time limit.
     while (clients.length < pool.options.max) clients.push(await pool.connect());
     const { status, body } = await until(isReady);
     for (const client of clients) client.release();
@@ -240,8 +240,7 @@ describe("while every read that no batch shares is blocked in Postgres", () => {
         "LOCK TABLE voucher_events, listings, referral_links, purchases, claims IN ACCESS EXCLUSIVE MODE",
       );
       let enough = false;
-      // Uses the maximum number of waiting calls of each kind. More calls would be refused at once and only use CPU
-      // time.
+      // Uses the maximum number of waiting calls of each kind, because the API would refuse more calls at once.
       const callers = Array.from({ length: 72 }, async (_, n) => {
         while (!enough) await calls[n % calls.length]?.();
       });

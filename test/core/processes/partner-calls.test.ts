@@ -232,7 +232,7 @@ itOnOneRedis("records of calls beyond 2 000 are dropped and counted while Redis 
     noteCalls(calls, "org_first", 1);
     const written = calls.write();
     for (let at = 0; at < 25; at += 1) noteCalls(calls, `org_${at}`, 100);
-    // Only a busy organization's newest calls wait to be written.
+    // Of a busy organization's calls, only the newest wait to be written.
     noteCalls(calls, "org_0", 100);
     expect(dropped).toBe(600);
     await calls.write();

@@ -56,7 +56,6 @@ interface Probed {
   problem?: string;
 }
 
-/** The probe of a worker with these answers of Redis. */
 function probeOf({ queues = ["redeem"], shards, away = [], refuses, problem }: Probed) {
   const deployment = { id: "deployment" };
   const silent = listShards(deployment.id, 2).filter(({ index }) => away.includes(index));

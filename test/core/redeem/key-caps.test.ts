@@ -29,7 +29,7 @@ async function makeCapped(caps: Partial<typeof NO_CAPS>) {
   return { id, tills: apis.map((api) => partnerClient(api.url, key)) as [PartnerClient, PartnerClient] };
 }
 
-/** Redeems new vouchers at once, by each API in turn. */
+/** Redeems new vouchers simultaneously, by each API in turn. */
 async function redeemAtOnce(tills: readonly PartnerClient[], count: number, name: string) {
   const vouchers = await issueVouchers(db, partner, count);
   const order = (n: number) => ({ code: vouchers[n]?.code, externalRef: `${name}-${n}` });

@@ -27,13 +27,13 @@ import { useService } from "../../support/use-service.ts";
 /** The APIs wait for a worker for one second only. Milliseconds. */
 const REDEEM_WAIT_MS = 1_000;
 
-// A context runs jobs only when a test calls it.
+// A worker context runs a job only when a test calls it.
 const service = useService({ workers: [], contexts: 1, env: { REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) } });
 const { servers, api, partner, keys, till, rival, issue } = service;
 const worker = service.contexts[0];
 
 beforeAll(async () => {
-  // A worker's first job opens its connections, which takes longer than the second on a busy machine.
+  // A worker's first job opens its connections, which may take longer than REDEEM_WAIT_MS.
   const { id } = await issue();
   await runRedeemJob(worker, newAttempt(id), redeemJob(partner, keys.till.id, id, "first"));
 });
@@ -102,7 +102,6 @@ it("a reference that was refused with 409 can be redeemed by a retry, but not by
   await workers.close();
 });
 
-/** A code that belongs to no voucher. */
 const UNKNOWN_CODE = "7Q4K-9MZX-2HTB-W8RC";
 
 /** Calls that the API refuses under a reference without a worker, with the answer. */
@@ -330,15 +329,14 @@ it("a redeem of an expired voucher answers redeem_unknown until an earlier attem
     const redeemInTime = async (outside: pg.PoolClient) => {
       await outside.query("LOCK TABLE redemptions IN SHARE MODE");
       const earlier = client.redeem(order);
-      // The commit batch gives up after 250 ms. From then on, the redeem waits in its own transaction, after its
-      // decision.
+      // The commit batch gives up after 250 ms. Then the redeem, already decided, waits in a transaction of its own.
       if (!(await untilOr(earlier, async () => (await longestWaitMs(servers.db)) > 400))) return null;
       await untilPast(servers.db, validUntil);
       const later = await client.redeem(order);
       await outside.query("COMMIT");
       return { validUntil, voucher, order, first: await earlier, second: later };
     };
-    // Then the transaction has ended before the redeem gives up its wait of five seconds for the lock.
+    // If this takes less than five seconds, the redeem has not given up its wait for the lock.
     return inTime(5_000, () => besideTransaction(servers.db, redeemInTime));
   };
   try {

@@ -27,7 +27,7 @@ it("a redeem without a worker answers 503 after the wait, and its attempt never 
   expect(body.error).toContain("This attempt redeemed nothing.");
   expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   expect(tookMs).toBeGreaterThanOrEqual(WAIT_MS - 20);
-  // The test sets no maximum for the wait, because a busy machine may take any time.
+  // The test sets no upper bound for `tookMs`, because a busy machine may take any time.
   expect(added.mock.lastCall?.[2]).toBeLessThanOrEqual(WAIT_MS);
   added.mockRestore();
   expect(await dumpRows(servers.db)).toEqual(before);
@@ -75,8 +75,7 @@ it("a redeem that timed out leaves no job, and a retry with a worker redeems onc
   const patient = await startApi(servers);
   const retry = partnerClient(patient.url, keys.till.key);
   try {
-    // A shard's jobs run in order. So once a worker has redeemed this voucher, it has run every earlier job of the
-    // shard that still existed.
+    // A shard's jobs run in order. Once this voucher is redeemed, every earlier job that still existed has run.
     const marker = await until(async () => {
       const reply = await till.redeem({ code: other?.code, externalRef: "marker" });
       return reply.status === 200 ? reply : null;

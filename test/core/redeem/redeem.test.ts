@@ -206,7 +206,6 @@ async function readReservation(ticket: string) {
   return rows[0];
 }
 
-/** The redeemed event of a voucher. */
 async function readRedeem(code: string) {
   const { body } = await till.events(code);
   const event = body.events.find((one: { eventType: string }) => one.eventType === "voucher.instance.redeemed");

@@ -17,7 +17,7 @@ const { servers, db, api, till, rival, partner, keys, issue, contexts } = useSer
 /** The contexts of two workers that run jobs only when a test calls them. */
 const [one, other] = contexts;
 let queue: Queue;
-/** The fields that the API adds to every job. */
+/** The id of the database server, which the API puts into every job. */
 let origin: string;
 
 beforeAll(() => {
@@ -103,7 +103,7 @@ it("a job redeems nothing if its deadline passes during the wait for the row loc
 
 it("a job past its deadline redeems nothing on a connection to another server than its caller's", async () => {
   const { id } = await issue();
-  // The worker's state if the server restarts after the worker has accepted the job.
+  // A worker whose server restarts after the worker has accepted the job.
   const before = { ...one, deployment: { id: one.deployment.id, serverId: "before", ready: async () => undefined } };
   expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
   await expectUntouched(id);

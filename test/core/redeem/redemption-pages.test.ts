@@ -19,10 +19,7 @@ const { select_redemptions: STATEMENT } = readStatements(
 
 const { servers, partner, stranger } = useDatabase();
 let pool: pg.Pool;
-/**
- * A connection that planned the statement while there was no redemption, like that of a process that has run for a long
- * time.
- */
+/** A connection that planned the statement while there was no redemption, as in a process that runs for long. */
 let early: pg.PoolClient;
 
 beforeAll(async () => {
@@ -84,7 +81,7 @@ async function prepared(): Promise<pg.PoolClient> {
   return client;
 }
 
-/** Reads a page and counts the pages of the database that it reads. */
+/** Reads one page of the list, and counts the database pages that this reads. */
 async function readPages(client: pg.PoolClient, organizationId: string, after: string, voucherId = "") {
   const execute = `EXECUTE page('${organizationId}', '${after}', '${voucherId}', '2027-01-01', ${LIMIT})`;
   const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${execute}`);

@@ -115,7 +115,7 @@ it("a redemption before the closed time is refused as outdated, and one at that 
 });
 
 it("a worker decides a redemption again, at a later time, if its time was closed meanwhile", async () => {
-  // The closed time passes between the worker's decision and its insert.
+  // `closed_until` passes the redemption's time between the worker's decision and its insert.
   const held = await holdNextInsert(servers.db, "BEFORE", "redemptions");
   const redeeming = redeem();
   await held.isHeld();
@@ -174,7 +174,7 @@ describe("completeUntil that two processes answer in turn", () => {
     const told = await openProcess()();
     expect(told.getTime()).toBeGreaterThan(redeemedAt.getTime());
     await besideTransaction(servers.db, async (outside) => {
-      // The lock that the trigger of redemptions acquires before it reads the closed time.
+      // The lock that the trigger of redemptions acquires before it reads `closed_until`.
       const key = "(21092::bigint << 48) + (extract(epoch FROM $1::timestamptz) * 1000)::bigint";
       await outside.query(`SELECT pg_advisory_xact_lock_shared(${key})`, [redeemedAt]);
       const { completeUntil, voucherIds } = await readList();
@@ -199,8 +199,7 @@ describe("the closed time", () => {
 
   it("the closed time follows a clock jump only when an operator trusts the clock", async () => {
     const clock = new DatabaseClock(() => 0);
-    // The clock has jumped ahead by an hour. This is the time without the jump, as the process's monotonic clock shows
-    // it.
+    // The clock has jumped ahead by an hour. This is the time without the jump, by the process's monotonic clock.
     const before = later(await now(), -3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
     const seen = async () => ({ now: await now(), trustedAt: null, closedUntil: new Date(0) });
@@ -232,8 +231,7 @@ describe("the closed time", () => {
 
   it("after the clock is set back, redemptions get the closed time, and are listed when it has passed", async () => {
     const redeemSetBack = async () => {
-      // Has the effect of a clock that was a second ahead. On a busy machine, this second may pass before the
-      // redemption.
+      // Has the effect of a clock a second ahead. On a busy machine, this second may pass before the redemption.
       const closedUntil = later(await now(), 1_000);
       await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);
       const redeemed = await redeem();
@@ -253,7 +251,6 @@ describe("the closed time", () => {
   });
 });
 
-/** Inserts a redemption of a voucher. */
 function insert(tx: pg.PoolClient, voucherId: string, redeemedAt: Date): Promise<void> {
   const redemption = {
     voucherId,
@@ -284,7 +281,7 @@ async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }
   return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
 }
 
-/** completeUntil as an API process returns it. */
+/** Returns a function that reads completeUntil as an API process does. */
 function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
   const { pool, deployment } = worker;
   const confirmations = openConfirmations(worker);

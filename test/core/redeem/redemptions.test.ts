@@ -313,7 +313,6 @@ it("a reference without a redemption gets 404 redemption_not_found", async () =>
   }
 });
 
-/** Redeems two vouchers of a new organization. */
 async function redeemTwo() {
   const owner = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, owner.organizationId);
@@ -347,7 +346,7 @@ async function redeemAll(client: PartnerClient, vouchers: Vouchers, name: string
   }
 }
 
-/** Makes the list complete up to this moment. A process reads it at most once a second. */
+/** Waits until the list is complete up to now. A process reads completeUntil at most once a second. */
 async function untilComplete(client = till): Promise<Date> {
   const now = await closeRedemptions(servers.db);
   await until(async () => Date.parse((await client.redemptions()).body.completeUntil) > now.getTime());

@@ -129,7 +129,7 @@ describe("two workers that redeem under the same references", () => {
   });
 });
 
-/** Redeems vouchers at once, at both APIs. */
+/** Redeems vouchers simultaneously at both APIs. */
 function redeemAtOnce(vouchers: IssuedVoucher[], refOf: (id: string) => string): Promise<Reply[]> {
   const redeems = vouchers.map(({ id, code }, n) =>
     (tills[n % 2] as PartnerClient).redeem({ code, externalRef: refOf(id) }),
@@ -176,7 +176,6 @@ function redeem(ctx: WorkerContext, voucherId: string, externalRef: string, tick
   return runRedeemJob(ctx, newAttempt(voucherId), job);
 }
 
-/** Reads the vouchers that each reference redeemed. */
 async function redeemedBy(externalRefs: readonly string[]): Promise<Map<string, string[]>> {
   const { rows } = await servers.db.query<{ external_ref: string; voucher_id: string }>(
     "SELECT external_ref, voucher_id FROM redemptions WHERE organization_id = $1 AND external_ref = ANY ($2)",
@@ -188,10 +187,7 @@ async function redeemedBy(externalRefs: readonly string[]): Promise<Map<string, 
   );
 }
 
-/**
- * Runs `work` while a redemption under `externalRef` is written but not committed, because it waits for its
- * reservation's row.
- */
+/** Runs `work` while a redemption under `externalRef` waits for its reservation's row before it can commit. */
 async function whileRedeeming(ctx: WorkerContext, externalRef: string, work: () => Promise<void>): Promise<void> {
   const voucher = await issue();
   const caller = { keyId: keys.till.id, organizationId: partner.organizationId, sandbox: false };

@@ -40,7 +40,7 @@ it("the typed client adds up a day's redemptions to the cent, and lists each ref
     }
     return settled;
   };
-  // The last seconds are not final yet.
+  // `settle` fails with OutcomeUnknown while the list is not complete up to the last redemption.
   const settled = await until(() =>
     settle().catch((error) => {
       expect(error).toBeInstanceOf(OutcomeUnknown);

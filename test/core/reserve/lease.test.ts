@@ -14,7 +14,7 @@ import { useService } from "../../support/use-service.ts";
 import { voidVoucher } from "../../support/void-voucher.ts";
 
 const service = useService({ apis: [{}, {}], workers: [] });
-/** A test delays the leases of the first API, and the clients call the second one. */
+/** Tests delay the leases of the first API. The clients call the second one. */
 const { servers, api: delayed, partner, issue } = service;
 const [, holderTill] = service.tills;
 const [, rivalTill] = service.rivals;
@@ -218,7 +218,6 @@ class HookedLeases extends Leases {
   }
 }
 
-/** A voucher that the holder has reserved. */
 async function makeReserved(): Promise<{ id: string; code: string; reservation: ReserveResponse }> {
   const { id, code } = await issue();
   return { id, code, reservation: await reserveVoucher(delayed.ctx, holder, code) };

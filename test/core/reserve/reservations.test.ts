@@ -44,10 +44,7 @@ it("two keys with ticket and token redeem a voucher once, and end its reservatio
   }
 });
 
-/**
- * Moves a reservation's end to `inMs` milliseconds from now, and deletes its lease, because a lease never outlives a
- * reservation.
- */
+/** Moves a reservation's end to `inMs` from now. Deletes its lease, because no lease outlives its reservation. */
 async function endSoon(round: Round, inMs: number): Promise<Date> {
   await servers.redis.del(servers.leaseKey(round.id));
   const { rows } = await servers.db.query<{ expires_at: Date }>(
@@ -124,7 +121,7 @@ it.each([
 
 type Race = ReturnType<typeof race>;
 
-/** The outcome if the left side locks the voucher's row first, then the outcome if the right side does. */
+/** The races, each with its outcome if the left side locks the voucher's row first, then if the right side does. */
 const RACES: Race[] = [
   race(
     "reserve against another key's redeem",
@@ -281,7 +278,6 @@ function refusalOf({ status, body }: Reply): string {
   return status === 409 ? body.code : `${status} ${body.code}`;
 }
 
-/** Describes the state after a race. */
 async function stateOf(round: Round): Promise<string> {
   const { status, liveTicket, redemption } = await readRecorded(servers.db, round.id);
   const reservation = liveTicket === null ? "free" : liveTicket === round.ticket ? "kept" : "reserved";
@@ -289,7 +285,7 @@ async function stateOf(round: Round): Promise<string> {
   return `${status}, ${reservation}, ${redemption.ticket === null ? "nothing consumed" : "reservation consumed"}`;
 }
 
-/** A race from an Active or reserved voucher. */
+/** Makes a race that starts with an Active or a reserved voucher. */
 function race(
   title: string,
   starts: "active" | "reserved",

@@ -25,7 +25,7 @@ it("a sandbox keeps every invariant while 150 calls use the vouchers whose times
   const advances: Reply[] = [];
   const replies: Reply[] = [];
   for (let round = 0; round < 3; round++) {
-    // Each round moves some vouchers past their end while calls reserve and redeem them.
+    // Each round advances the sandbox's time past some vouchers' end while calls reserve and redeem the vouchers.
     const [short, long] = [
       await issueVouchers(servers.db, sandbox, 6, { validUntil: inSeconds(DAY) }),
       await issueVouchers(servers.db, sandbox, 6, { validUntil: inSeconds(300 * DAY) }),
@@ -58,8 +58,8 @@ it("a sandbox keeps every invariant while 150 calls use the vouchers whose times
     sandbox.organizationId,
   ]);
   expect(used.map(({ id }) => id).sort()).toEqual([...redeemed].sort());
-  // After one move a reservation has five minutes left, and the next move ends it. So each reservation ends in a move,
-  // which reports it.
+  // One advance leaves a reservation five minutes, and the next one ends it. So an advance ends and reports each
+  // reservation.
   const { rows: ended } = await servers.db.query(
     `SELECT count(*)::int AS ended FROM reservations v ${of} AND v.state = 'Expired'`,
     [sandbox.organizationId],

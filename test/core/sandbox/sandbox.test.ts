@@ -137,7 +137,7 @@ it('"sandbox": true is in the sealed payload of each event type of a sandbox, an
 it('"sandbox": true is described in every response to a partner\'s key except that of the advance', () => {
   // A receipt is plain text.
   const isJson = ({ responses }: Operation) => "application/json" in (responses["200"]?.content ?? {});
-  // Answers to issuers have no mark, because an issuer's programs know whose keys they use.
+  // Responses to issuers lack the field `sandbox`, because an issuer's programs know whose keys they use.
   const ofPartners = OPERATIONS.filter(({ path }) => !path.startsWith("/issuer/"));
   const described = ofPartners
     .filter(({ security }) => security.some((scheme) => "apiKey" in scheme))
@@ -387,7 +387,6 @@ async function makeSandbox(): Promise<TestPartner & { keyId: string; key: string
   return { ...partner, keyId: id, key, till: partnerClient(api.url, key) };
 }
 
-/** Issues vouchers of a partner and reserves them. */
 async function reserveMany(partner: TestPartner, count: number): Promise<void> {
   await issueVouchers(servers.db, partner, count);
   await servers.db.query(

@@ -379,11 +379,12 @@ const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}
 const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
 
 it("all workers share one schedule, which is restored after Redis has lost it", async () => {
-  // Measured from before the first worker's start, because on a busy machine the others start several intervals later.
+  // The time begins before the first worker's start, because on a busy machine the others start several intervals
+  // later.
   const startedAt = performance.now();
   const workers = await Promise.all(Array.from({ length: 3 }, () => startWorkers(servers, env)));
   await until(async () => (await finished()) >= 6);
-  // One sweep in each interval, not three.
+  // The workers together sweep once in each interval.
   expect(await added()).toBeLessThanOrEqual(Math.ceil((performance.now() - startedAt) / 300) + 1);
   await servers.redis.flushdb();
   await until(async () => (await finished()) >= 2);
@@ -419,9 +420,7 @@ it("the schedule adds no sweep while another one waits", async () => {
   schedule.close();
 });
 
-/**
- * Writes reservations of a voucher that started this many days ago and ended soon afterwards. Returns their tickets.
- */
+/** Writes reservations of a voucher that started so many days ago and soon ended. Returns their tickets. */
 async function writeReservations(
   voucherId: string,
   state: string,
@@ -500,7 +499,7 @@ it("finished jobs in every queue and shard are removed after their time, even if
     await finish(key, state, `old-${state}`, Date.now() - keptMs - 1_000);
     await finish(key, state, `new-${state}`, Date.now() - keptMs + 60_000);
   }
-  // A shard whose server is silent.
+  // `broken` stands for a shard whose server fails.
   const [broken, ...answering] = sets as [(typeof sets)[0], ...typeof sets];
   await servers.redis.rename(`${broken.key}:${broken.state}`, `${broken.key}:away`);
   await servers.redis.set(`${broken.key}:${broken.state}`, "not a set");
@@ -547,7 +546,6 @@ async function makeOverdue(): Promise<{ id: string; code: string; ticket: string
   return { id, code, ticket, expiresAt: new Date(expiresAt) };
 }
 
-/** Issues a voucher and reserves it. */
 async function makeHeld(): Promise<{ id: string; code: string; ticket: string; expiresAt: string }> {
   const { id, code } = await issue();
   return { id, code, ...(await till.reserve(code)).body };

@@ -282,8 +282,7 @@ it("repairCode keeps a code that is valid as typed or on no keyboard layout, and
 it("isTypedInOtherLayout recognizes characters of another keyboard layout, unless the code can be repaired", () => {
   for (const text of ["SALEß2026", "SUMMER&é", "èA?')àWK", "ЫФК2026"])
     expect(isTypedInOtherLayout(text), text).toBe(true);
-  // A normal code, one that can be repaired, an accent of no layout, two layouts in one text, a text that is too long,
-  // and a dash.
+  // A normal code, a repairable one, an accent of no layout, two layouts in one text, a text too long, a dash.
   for (const text of ["SALE-2026", "7QM4ß0YK6ßAZ2Wß859F", "SALÂ2026", "ßы", "ß".repeat(65), "SALE–2026"])
     expect(isTypedInOtherLayout(text), text).toBe(false);
 });

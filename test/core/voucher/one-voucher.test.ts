@@ -76,7 +76,7 @@ it("two APIs that reserve at the same time give one key the same ticket, token a
   expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(replies[0]?.body.ticket);
 });
 
-/** Sends `count` calls at once, spread evenly over the clients. */
+/** Sends `count` concurrent calls, spread evenly over the clients. */
 function sendAtOnce(
   tills: PartnerClient[],
   count: number,
@@ -95,9 +95,7 @@ async function expectOneRedemption(voucherId: string, redeemCode: string, extern
   expect(recorded.events[1]?.data).toMatchObject({ redeemCode, externalRef });
 }
 
-/**
- * Sends redeems of one voucher at once. With `stuck`, no call is decided before all have read the voucher as Active.
- */
+/** Sends concurrent redeems of one voucher. With `stuck`, all calls read the voucher as Active before any decision. */
 async function redeemAtOnce(code: string, id: string, count: number, stuck: boolean, refOf: (n: number) => string) {
   const send = () =>
     sendAtOnce(tills, count, (till, n) => untilDecided(() => till.redeem({ code, externalRef: refOf(n) })));

@@ -18,10 +18,7 @@ import { issueVoucher, issueVouchers } from "../../support/supply.ts";
 import { inTime, until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/**
- * Unused vouchers. The file issues them before any lock, so that a test does only the measured work while it holds a
- * lock.
- */
+/** Unused vouchers, issued before any lock, so that a test does only the measured work while it holds a lock. */
 let unused: IssuedVoucher[];
 
 /** The jobs that each of the two workers runs at once: so few that the jobs of one voucher can occupy all. */
@@ -166,8 +163,7 @@ describe("while many vouchers' rows are locked", () => {
       locked.map(({ id }) => id),
       async () => {
         const redemptions = locked.map(({ id }) => redeemDirectly(id));
-        // The worker decides this voucher in the same batch as the locked ones. Its result shows that the batch has
-        // skipped those.
+        // One batch has this voucher and the locked ones. This voucher's result shows that the batch skipped those.
         expect(await redeemDirectly(free.id)).toMatchObject({ reply: { kind: "redeemed" } });
         return { redemptions };
       },
@@ -186,8 +182,7 @@ describe("while many vouchers' rows are locked", () => {
         const startedAt = performance.now();
         const redemptions = redeemLocked(ids.slice(0, CONCURRENCY));
         await until(() => settled >= CONCURRENCY - quarter);
-        // While the first jobs wait, at most another quarter of the jobs may try again in a later batch. That batch
-        // contains the free voucher's job.
+        // While the first jobs wait, at most a quarter of the jobs may try again later, in the free voucher's batch.
         redemptions.push(...redeemLocked(ids.slice(CONCURRENCY)));
         await redeemDirectly(free.id);
         await until(() => settled > CONCURRENCY - quarter);
@@ -231,8 +226,7 @@ describe("while many vouchers' rows are locked", () => {
       const times = answers.map(({ tookMs }) => tookMs);
       return { shortestMs: Math.min(...times.filter((ms) => ms > REDEEM_LOCK_MS)), longestMs: Math.max(...times) };
     };
-    // A call waits for the lock once, so it ends before twice this time. On a busy machine, its job may first wait for
-    // a worker.
+    // A call waits for the lock once. On a busy machine, its job may first wait for a worker.
     await expectFairRound(
       3,
       measure,
@@ -314,14 +308,14 @@ function newRef(): string {
   return `ref-${refs}`;
 }
 
-/** Redeems 20 other vouchers at once. Resolves when all are redeemed. */
+/** Redeems 20 other vouchers concurrently. Resolves when all are redeemed. */
 async function redeemOthers(): Promise<void> {
   const others = unused.splice(0, 20);
   const replies = await Promise.all(others.map(({ code }) => till.redeem({ code, externalRef: newRef() })));
   expect(replies.map(outcome)).toEqual(others.map(() => "200"));
 }
 
-/** Reserves 20 other vouchers at once and releases them. Resolves when all are released. */
+/** Reserves 20 other vouchers concurrently and releases them. Resolves when all are released. */
 async function reserveOthers(): Promise<void> {
   const others = unused.splice(0, 20);
   const reserved = await Promise.all(others.map(({ code }) => till.reserve(code)));
@@ -335,7 +329,7 @@ function whileBrieflyLocked<T>(lockWaitMs: number, id: string, work: () => Promi
   return inTime(lockWaitMs, () => whileLocked(servers.db, [id], work));
 }
 
-/** Looks up 20 other vouchers at once. */
+/** Looks up 20 other vouchers concurrently. */
 async function lookUpOthers(): Promise<void> {
   const others = unused.splice(0, 20);
   const replies = await Promise.all(others.map(({ code }) => till.lookUp(code)));
@@ -360,7 +354,6 @@ async function prepareCall(kind: "redeem" | "reserve" | "release", code: string)
   return () => till.release(ticket);
 }
 
-/** The outcome of a call and its duration in milliseconds. */
 async function timed(call: Promise<Reply>): Promise<{ answer: string; tookMs: number }> {
   const startedAt = performance.now();
   const answer = outcome(await call);

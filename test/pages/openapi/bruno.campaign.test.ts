@@ -14,7 +14,7 @@ const { api, db, partner, servers } = useService({
 });
 
 it("the Bruno collection has one request for every partner, webhook and issuer route except declineContract", () => {
-  // Without the request that declines a contract: the collection offers only one contract, and accepts it.
+  // Leaves out the request that declines a contract, because the collection offers one contract only, and accepts it.
   const partner = OPERATIONS.filter(
     ({ tags, operationId }) =>
       tags.some((tag) => ["Partner", "Webhooks", "Issuer"].includes(tag)) && operationId !== "declineContract",

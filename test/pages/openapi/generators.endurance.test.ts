@@ -14,8 +14,7 @@ import {
   type Schema,
 } from "../../support/api-description.ts";
 
-// Uses the OpenAPI document like partners' engineers. The tools come from the registry, because they are larger than
-// the service.
+// Uses the OpenAPI document like partners' engineers, with tools from the npm registry.
 
 const TOOLS = ["@hey-api/openapi-ts@0.95.0", "orval@7.13.2", "@redocly/cli@2.77.0", "@stoplight/spectral-cli@6.16.3"];
 const TSC = resolve("packages/client/node_modules/typescript/lib/tsc.js");
@@ -41,9 +40,7 @@ it("Redocly reports no error in the OpenAPI document, and Spectral no warning", 
 const OPENAPI_TYPESCRIPT = JSON.stringify(resolve("packages/client/src/api.ts"));
 const pascal = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
 
-/**
- * How each generator is called, and its names for the types of schemas, of an operation's 200 response and of its body.
- */
+/** How each generator is called, and its type names for schemas, a 200 response and a request body. */
 const GENERATORS = {
   "openapi-typescript": {
     command: [],

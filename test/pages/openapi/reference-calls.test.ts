@@ -28,9 +28,9 @@ import { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 import { voidVoucher } from "../../support/void-voucher.ts";
 
-// Calls each operation of the API reference with valid input, and causes each error that the reference describes. The
-// handlers that check access and body are shared, so their errors are caused only once for each kind of access. `send`
-// checks every response against the reference, here and in every other test.
+// Calls each operation of the API reference with valid input, and causes each error that the reference describes.
+// Operations share the handlers that check access and body, so the tests cause those errors once for each kind of
+// access. `send` checks every response against the reference, here and in every other test.
 
 const WEBHOOK_SECRET = "a root secret of the tests of the reference";
 /** An API that waits only a second for a worker, allows each key one miss a minute, and has no webhooks. */
@@ -287,8 +287,7 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
       return await perform(operation, valid, hasty.url);
     } finally {
       await startWorkers(servers);
-      // Runs a job now, because a worker's first job may take long, and the next test needs its job within the short
-      // wait of `hasty`.
+      // Runs a job now, because a worker's first job may take longer than the short wait of `hasty`.
       await redeemed();
     }
   },
@@ -322,7 +321,7 @@ const USES_UP = new Set<string>([
   "redeem_unknown",
 ]);
 
-/** Refusals by the handlers of an access or of a body. */
+/** Refusals by the handlers that check access or a body. */
 const BEFORE_HANDLER = new Set<string>([
   "unknown_key",
   "key_without_organization",

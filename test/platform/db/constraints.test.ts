@@ -632,8 +632,6 @@ it.each([
   await forbidden(message, statements.split(/;\s*/));
 });
 
-/** SQLSTATEs of rejected statements (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
-
 /** References that Postgres compares byte by byte. */
 const ALIKE = ["order-é", "order-e\u0301"].map((external_ref) => ({ external_ref }));
 
@@ -743,7 +741,7 @@ describe("the events of a chain", () => {
     const link = { previous_hash: sha256("the event before") };
     await accepted(...sealed(link)(voucherId));
     await rejected(UNIQUE, "voucher_events_no_fork", ...sealed({ ...link, sequence: 3 })(voucherId));
-    // An event of another voucher's chain may have the same link.
+    // An event of another voucher's chain may have the same previous hash.
     await accepted(...sealed(link)(await newVoucher()));
     for (const sequence of [3, 4]) await accepted(...pending({ sequence })(voucherId));
   });
@@ -911,7 +909,7 @@ describe("vouchers and batches", () => {
     await accepted(...(await window({ batch_id, kind: "claim" })()));
   });
 
-  /** A voucher whose issue has put it into its batch's windows. */
+  /** A voucher that its issue has made available in its batch's windows. */
   async function newPickable(): Promise<string> {
     const id = newId("vch");
     await accepted(...(await copyOf({ id, serial: 2, pickable: true })(await newVoucher())));

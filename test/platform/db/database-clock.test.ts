@@ -6,7 +6,7 @@ const YEAR_MS = 365 * 86_400_000;
 /** How far a decision's time may be ahead of the process's own time. Milliseconds. */
 const SLACK_MS = 1_000;
 const RIGHT = { decides: 0, steady: 0, ahead: 0 };
-/** A server that has no closed time, and whose clock no operator has trusted. */
+/** A server whose `closed_until` is unset, and whose clock no operator has trusted. */
 const NEVER = { trustedAt: null, closedUntil: new Date(0) };
 
 it("a process continues the database's time between two readings of its clock", () => {

@@ -1,6 +1,6 @@
 /** Statements that may read a table without an index, or that need no plan, each with the reason. */
 export const EXEMPT = [
-  // Read a table with one row for each process, or for each fault.
+  // The next statements read a table with one row for each process, or for each fault.
   "read_processes",
   "answer_canaries",
   "remove_unseen_processes",
@@ -8,24 +8,24 @@ export const EXEMPT = [
   "end_faults",
   "take_untold",
   "forget_faults",
-  // Reads a table of one row.
+  // The next statement reads a table of one row.
   "select_canon_preserved_since",
-  // Reads the first entry of an index.
+  // The next statement reads the first entry of an index.
   "find_oldest_pending_age",
-  // Read a row of pg_database, and a row for each migration.
+  // The next statement reads one row of pg_database, and the one after it a row for each migration.
   "identify_database",
   "select_applied_migrations",
-  // Reads an index that contains only the broken chains.
+  // The next statement reads an index that contains only the broken chains.
   "count_broken_chains",
-  // Read an index of only the waiting batches, or of the statements.
+  // The next statements read an index of only the waiting batches, or of the statements.
   "select_waiting_batches",
   "count_waiting_leaves",
   "find_log_progress",
   "select_statements_to_sign",
-  // Read a table with one row for each retired log, or for each witness.
+  // The next statements read a table with one row for each retired log, or for each witness.
   "select_log_retirements",
   "delete_witness_sizes",
-  // Reads a table with one row for each accepted loss.
+  // The next statement reads a table with one row for each accepted loss.
   "recall_marks",
   // Belong to administration.
   "list_contracts",
@@ -34,27 +34,27 @@ export const EXEMPT = [
   // Belong to voucherctl.
   "select_lost_leaves",
   "select_logged_in_order",
-  // Read the first entry of an index.
+  // The next statements read the first entry of an index.
   "select_newest_mark",
   "find_any_key",
   "next_log_batch",
   "find_enabled_endpoints",
-  // Reads rows up to a limit.
+  // The next statement reads rows up to a limit.
   "measure_webhooks",
-  // Read the endpoints of all organizations, at most 20 each, and find deliveries by an index.
+  // The next statements read the endpoints of all organizations, at most 20 each, or find deliveries by an index.
   "select_endpoints_with_due",
   "lock_disabled_endpoint",
   "delete_old_deliveries",
   "delete_deleted_endpoints",
   "select_failing_endpoints",
-  // Read all organizations or open windows, thousands of rows at most, and their details by index.
+  // The next statements read all organizations or open windows, thousands of rows at most, and their details by index.
   "count_activity",
   "read_stock",
-  // Read counts: a range of times, or once an hour all of them.
+  // The next statements read a range of counts, or all counts once an hour.
   "read_activity",
   "delete_activity",
   "delete_acquired",
-  // Reads an index that contains only the broken chains.
+  // The next statement reads an index that contains only the broken chains.
   "select_broken_chains",
   // Reads no table.
   "read_postgres",

@@ -49,7 +49,6 @@ afterAll(async () => {
   rmSync(sockets, { recursive: true });
 });
 
-/** The number of databases that the tests have created. */
 let databases = 0;
 
 it("the list of hostile values covers every setting that the code depends on", () => {
@@ -424,7 +423,7 @@ function quoted(value: string): string {
   return pg.escapeLiteral(value);
 }
 
-/** Runs statements as the superuser, one by one, in a database. */
+/** Runs statements as the superuser, one by one. */
 async function run(...statements: string[]): Promise<void> {
   for (const statement of statements) await postgres.superuser.query(statement);
 }

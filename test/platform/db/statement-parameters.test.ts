@@ -9,7 +9,6 @@ import { columnsOf, Statements } from "../../../src/platform/db/statements.ts";
 const directory = mkdtempSync(join(tmpdir(), "statements-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** The statements of a file with this text. */
 function load(sql: string): Statements {
   const file = join(directory, `${crypto.randomUUID()}.sql`);
   writeFileSync(file, sql);

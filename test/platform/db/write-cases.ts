@@ -169,7 +169,6 @@ const sealed = ({ now }: Two, voucherId: string): SealedEvent => ({
   logSlot: 4_096,
 });
 
-/** A claim of one of the vouchers by a new user. */
 const claimOf = ({ both, partner }: Two, index: 0 | 1) => {
   const voucher = both[index] as Two["both"][number];
   const { productId: id, brandId, organizationId } = partner;

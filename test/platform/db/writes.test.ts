@@ -36,7 +36,6 @@ it.each(
   expect(await dumpRows(servers.db)).not.toEqual(before);
 });
 
-/** Two vouchers in a window, as read under their locks. */
 async function twoVouchers(): Promise<Two> {
   const issued = await issueVouchers(servers.db, partner, 2, {
     windows: { claim: { opensAt: null, closesAt: null } },

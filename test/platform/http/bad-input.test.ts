@@ -83,7 +83,7 @@ describe.each(POST_ROUTES)("a field of a request to POST $path", (route) => {
 
   it(`POST ${path} accepts every text field at its maximum length in supplementary characters`, async () => {
     for (const [field, max] of Object.entries(fields)) {
-      // Fills the code and the ticket with such characters too. No voucher has them, so the answer is a 404.
+      // The code or ticket in the body belongs to no voucher, so the answer is 404.
       const { code: _, ...rest } = harmless() as Record<string, unknown>;
       const base = field === "ticket" ? rest : harmless();
       await expectUnderstood({ ...base, [field]: "😀".repeat(max) });
@@ -400,7 +400,7 @@ describe("requests that reach no route", () => {
   });
 });
 
-/** Requests that are refused, or unknown, or only read must write no row. */
+/** Expects that no test writes a row: its requests are refused, name unknown entities, or only read. */
 function expectNothingWritten(): void {
   afterEach(async () => expect(await dumpRows(servers.db)).toEqual(before));
 }

@@ -81,7 +81,6 @@ it("no page gets a CORS header from a service without CORS_ORIGINS", async () =>
   }
 });
 
-/** The names of a response's CORS headers. */
 function corsOf(headers: Headers): string[] {
   return [...headers.keys()].filter((name) => name.startsWith("access-control-"));
 }

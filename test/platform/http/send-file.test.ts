@@ -32,8 +32,7 @@ it("a file response begins when the file is complete, has its length, and logs n
     yield "id,code\n";
     yield "1,é\n";
   });
-  // The caller keeps the connection. If it closed the connection after the last byte, the log might say that the caller
-  // left early.
+  // Keeps the connection. If the caller closed it after the last byte, the log might say that the caller left early.
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());
   const { response, text } = await open({ agent });
@@ -84,7 +83,7 @@ it.each([
   const { response, text } = await open();
   expect(response.statusCode).toBe(status);
   expect(JSON.parse(await text())).toMatchObject({ code, error: expect.stringMatching(sentence) });
-  // The file keeps its place until the part that hangs has arrived.
+  // The file counts as open until the part that hangs has arrived.
   hanging.open();
   await isFree();
 });
@@ -260,7 +259,7 @@ async function serve(parts: Parts, limits: Partial<typeof FILE_LIMITS> = {}, con
     },
     /** The log line of the first request. */
     line: () => until(() => lines()[0]),
-    /** Waits until a place is free, so that a file can be sent. */
+    /** Waits until the service sends a file again. */
     isFree: () =>
       until(async () => {
         const { response, text } = await open({ headers: { reader: "a", small: "yes" } });

@@ -68,7 +68,7 @@ it("after two Ctrl-C an API process still answers running requests, including a 
   const port = await findSteadyPort();
   const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
   const QUEUE_SHARDS = String(servers.queueShards[0]);
-  // Longer than the time limit for closing.
+  // A redeem waits longer than the time limit for closing.
   const settings = { PORT: String(port), REDEEM_WAIT_MS: "60000", QUEUE_SHARDS };
   const api = startNode(["src/main.ts"], { DATABASE_URL, REDIS_URL, ...settings });
   await untilStarted(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok);

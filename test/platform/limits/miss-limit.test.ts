@@ -112,8 +112,7 @@ it("a burst of misses does not reveal a valid code after them", async () => {
   const replies = await Promise.all(names.map((name) => client.reserve(name)));
   const { "404 voucher_not_found": misses, "200": hits = 0 } = countOutcomes(replies);
   expect(misses).toBe(LIMIT);
-  // The server may process the calls in any order. It answers the valid code only if that comes before the last
-  // permitted miss.
+  // The server may process the calls in any order, so the valid code may come after the last permitted miss.
   if (hits === 0) expect(replies[150]?.body.code).toBe("too_many_misses");
   const { rows } = await servers.db.query(
     `SELECT count(*)::int AS reservations
@@ -180,7 +179,6 @@ it("MISS_LIMIT_PER_MINUTE=0 disables the miss limit", async () => {
   expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": 200 });
 });
 
-/** One new key's clients at both processes. */
 async function newClients(): Promise<[PartnerClient, PartnerClient]> {
   const { key } = await makeKey(servers.db, partner.organizationId);
   return [partnerClient(api.url, key), partnerClient(other.url, key)];

@@ -136,10 +136,10 @@ async function open(name = counting.newName(), { limit = LIMIT, seconds = 60, re
       () => lookUp(hit),
       (found) => !found,
     );
-  /** Makes look-ups at once, with hits at some positions, and returns whether each is answered. */
+  /** Makes concurrent look-ups, with hits at some positions, and returns whether each is answered. */
   const burst = async (count: number, isHit: (n: number) => boolean, id?: string) =>
     (await Promise.all(times(count).map((n) => guard(isHit(n), id)))).map(({ allowed }) => allowed);
-  /** Makes misses at once, and returns the number of answered ones. */
+  /** Makes concurrent misses, and returns the number of answered ones. */
   const misses = async (count: number, id?: string) =>
     (await burst(count, () => false, id)).filter((allowed) => allowed).length;
   return { limiter, seen, guard, burst, misses };

@@ -142,7 +142,7 @@ async function openLimiter(name = counting.newName(), { limit = LIMIT, seconds =
   return new RateLimiter(name, limit, openCounter(name, seconds));
 }
 
-/** Makes calls at once, and returns the number of allowed ones. */
+/** Makes concurrent calls, and returns the number of allowed ones. */
 async function burst(limiter: RateLimiter, calls: number, id = "caller"): Promise<number> {
   return countAllowed(await Promise.all(Array.from({ length: calls }, () => limiter.take(id))));
 }

@@ -57,7 +57,7 @@ describe("the rate limit headers", () => {
 
   it("the rate limit headers count down with each request", async () => {
     const client = partnerClient(api.url, await newKey());
-    // Two windows at most. Within a window, the numbers fall one by one.
+    // The calls span two windows at most. Within a window, each call leaves one fewer.
     const left: number[] = [];
     for (let i = 0; i < 3; i++) {
       const { headers } = await client.lookUp(UNKNOWN);
@@ -91,7 +91,7 @@ describe("a key's limit", () => {
     for (const { code } of vouchers) {
       await limited(() => client.lookUp(code));
       const flood = storm(() => client.lookUp(code));
-      // A change has its whole limit, because the key made none in the last second.
+      // Reads do not count against the limit of changes, of which the key used none in the last second.
       expect((await client.redeem({ code, externalRef: `move ${code}` })).status).toBe(200);
       expect((await calm.lookUp(code)).status).toBe(200);
       await flood;

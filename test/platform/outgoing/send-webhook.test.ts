@@ -23,7 +23,7 @@ it("a healthy endpoint gets the exact body and headers on reused connections", a
   const send = makeSender();
   expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
   for (let count = 1; count < 5; count++) expect(await send(receiver.url)).toEqual(OK);
-  // Two at most, because the client may open a second connection while it frees the first.
+  // The client opens at most two connections, because it may open the second while it frees the first.
   expect(receiver.connections).toBeLessThanOrEqual(2);
   expect(receiver.received.map(({ body }) => body)).toEqual(['{"name":"ä"}', "{}", "{}", "{}", "{}"]);
   expect(receiver.received[0]?.headers).toMatchObject({
@@ -221,8 +221,7 @@ it("an endless response body is not read to the end, and the response's status c
     },
   });
   expect(await makeSender()(receiver.url)).toMatchObject({ status: 200, failure: null });
-  // The network buffers of both sides hold less than this. If the client had no limit, it would read many megabytes
-  // more.
+  // The network buffers of both sides hold less than this. A client without a limit would read far more.
   expect(written).toBeLessThan(20_000_000);
 });
 
@@ -232,8 +231,7 @@ it.each(
   const receiver = await startHostileReceiver(kind);
   closers.push(receiver.close);
   const startedAt = performance.now();
-  // Unless the test expects a timeout, the limit is long, because a busy machine might reach a short one before the
-  // expected failure.
+  // A busy machine might reach a short limit before the expected failure, so only tests of timeouts have one.
   const attemptMaxMs = FAILURES[kind] === "timeout" ? 1_500 : 60_000;
   const { failure } = (await makeSender({ attemptMaxMs })(receiver.url)) ?? {};
   // Most of these answers never end, so the attempt must end by its own limit.

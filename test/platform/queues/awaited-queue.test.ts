@@ -297,10 +297,7 @@ it("callers count and ignore replies of a worker on a copy of the database", asy
   expect(foreignReplies - before).toBe(1);
 });
 
-/**
- * Counts the connections that wait on this queue's marker, because other test files have waiting connections to the
- * same server.
- */
+/** Counts the connections to this Redis database that wait. Other test files use other databases. */
 const blocked = async () => {
   const clients = String(await servers.redis.client("LIST")).split("\n");
   const db = ` db=${servers.redis.options.db ?? 0} `;
@@ -308,8 +305,7 @@ const blocked = async () => {
 };
 
 it("an idle worker soon runs a job whose wake-up went to a killed worker", async () => {
-  // This connection is the first in line, so it gets the marker that should wake a fetcher. It ignores the marker, like
-  // a process that is killed.
+  // The first connection in line gets the marker that should wake a fetcher, and ignores it, like a killed process.
   const killed = servers.redis.duplicate();
   const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
   await until(async () => (await blocked()) === 1);
@@ -607,7 +603,6 @@ function work(process: (jobId: string, data: Sum) => Promise<object>, of = deplo
   workers.push(startWorker(sumQueue, options, process as typeof add));
 }
 
-/** Adds two numbers through the queue. */
 const call = (a: number, b: number) => awaited.addAndWait(newJobId(), { a, b }, NO_TIMEOUT_MS);
 
 /** A call whose wait ends when the test says so, on any machine. */
@@ -645,7 +640,6 @@ function workAndRecord(of = deployment): string[] {
   return ran;
 }
 
-/** Resolves when this number of jobs waits. */
 const untilQueued = (count: number) => until(async () => (await queue.getWaitingCount()) === count);
 
 /** Resolves when this number of connections listens for replies. */

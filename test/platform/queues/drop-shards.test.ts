@@ -79,7 +79,6 @@ itOnOneRedis("voucherctl queue shards exits with 69 if Redis stops responding du
   }
 });
 
-/** Returns all keys in the deployment's shards, for this number of shards. */
 async function keysOf(shards: number): Promise<string[]> {
   const keys = await Promise.all(
     Array.from({ length: shards }, (_, index) =>

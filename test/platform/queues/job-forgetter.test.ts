@@ -48,7 +48,7 @@ it("a job that is unreadable or that BullMQ fails keeps only data that operators
   const data = { a: 1, note: "for Ada Lovelace", origin: deployment.serverId };
   const unreadable = await queue.add("sum", { ...data, b: "two" });
   const unheard = await queue.add("sum", { ...data, b: 2 });
-  // BullMQ's mark for a job whose workers have crashed too often.
+  // BullMQ sets `defa` on a job whose workers have crashed too often.
   await servers.redis.hset(`${SHARD.prefix}:sum:${unheard.id}`, "defa", "job stalled more than allowable limit");
   const done = await queue.add("sum", { ...data, b: 3 });
   const options = { redisUrl: servers.redisUrl, deployment, queueShards: [1], workerShards: null, concurrency: 4, log };

@@ -61,7 +61,7 @@ beforeAll(async () => {
   const { ticket, token } = reservation.body;
   secrets.push(one.code, one.id, reserved.code, ticket, token, key, user, claim.body.voucher.code);
   secrets.push("SECRET-", partner.organizationId, ...crowd.flatMap(({ id, code }) => [id, code]));
-  // A claim may have answered before its seal, so waits until no event is Pending.
+  // Waits until no event is Pending, because a claim may answer before its seal.
   const pending = "SELECT FROM voucher_events WHERE seal_status = 'Pending'";
   await until(async () => (await servers.db.query(pending)).rowCount === 0);
   [apiEnded, workerEnded] = await stop({ api, worker });
@@ -195,7 +195,6 @@ describe("OpenTelemetry's environment variables", () => {
   });
 });
 
-/** Starts an API and a worker process with these OpenTelemetry variables. */
 async function startTraced(otel: Record<string, string>): Promise<{ api: Started; worker: Started; url: string }> {
   const port = await findSteadyPort();
   const env = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, PORT: String(port), ...otel };
