@@ -7,24 +7,21 @@ declare module "autocannon" {
     body?: string;
   }
 
-  /**
-   * One step of the requests that each connection repeats. `Context` lasts from a connection's first step to its last.
-   */
+  /** One of the requests that each connection sends in turn. `Context` lasts from the first step to the last. */
   interface Step<Context> extends Request {
-    /** Makes the request. Null returns to the first step. */
+    /** Makes the request. After null, the connection continues with the first step. */
     setupRequest: (request: Request, context: Context) => Request | null;
     onResponse: (status: number, body: string, context: Context) => void;
   }
 
   interface Options<Context> {
-    /** The number of threads for the connections. */
     url: string[];
     connections: number;
     /** Seconds. */
     duration: number;
     /** Seconds. */
     timeout: number;
-    /** How often it checks whether the time has passed. Milliseconds. */
+    /** How often autocannon checks whether `duration` has passed. Milliseconds. */
     sampleInt: number;
     requests: Step<Context>[];
   }

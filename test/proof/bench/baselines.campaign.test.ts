@@ -40,10 +40,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /**
-   * Sends the same requests to the service and the baseline, each with its own vouchers. The answers must be alike,
-   * with these statuses.
-   */
+  /** Sends the same requests to the service and to the baseline. Both must give like answers with these statuses. */
   async function expectSame(statuses: number[], play: (client: PartnerClient, codes: string[]) => Promise<Reply[]>) {
     const foreign = await issueVouchers(servers.db, await makePartner(servers.db), 1);
     const answers: Reply[][] = [];
@@ -115,8 +112,8 @@ it("a second run of an attempt gets the first answer, and another attempt gets `
 });
 
 /**
- * The comparable part of an answer. The rest is random or depends on the time. Baselines do not mark a reused
- * reference.
+ * The comparable part of an answer. The rest is random or depends on the time. Baselines do not report that a reference
+ * was already used for another voucher.
  */
 function shape({ status, body: { otherVoucher: _, ...body } }: Reply) {
   return { status, code: body.code, alreadyConfirmed: body.alreadyConfirmed, fields: Object.keys(body).sort() };

@@ -69,8 +69,8 @@ it("a benchmark's round that uses up its vouchers does not count, and is repeate
   const options = { rounds: 1, seconds: 1, warmUpSeconds: 0.5, signal, say: () => undefined };
   const servers = { postgresPid: process.pid } as BenchServers;
   const [series] = await playCase(servers, loadCase, 4, [player], options).finally(() => server.close());
-  // Four turns were played: the one that ran out of vouchers, its repetition, the lead-in and the measured turn. The
-  // last two share one supply.
+  // Four turns: the one that ran out of vouchers, its repetition, the lead-in and the measured turn. `ensure` was
+  // called once for the last two.
   expect([series?.rounds.length, played, wanted.length]).toEqual([1, 4, 3]);
   expect(wanted.slice(0, 2)).toEqual([1_008, 2_008]);
   expect(pauses).toEqual(["resume", "pause"]);
@@ -112,7 +112,7 @@ it(
       const stage = await openFilledStage(servers, "filled", ROOT, { vouchers: 100_000, redeemed: 33_000 }, how);
       const { broken, ...verified } = await verifyAllChains({ pool: stage.db });
       expect(broken).toEqual([]);
-      // A quarter of the vouchers is for claims, and a quarter of that quarter is claimed.
+      // A quarter of the vouchers can be claimed, and a quarter of these are claimed.
       expect(verified).toEqual({ vouchers: 100_000, events: 100_000 + 33_000 + 6_250, erased: 0 });
       await stage.ensure("samples", 100);
       await stage.ensure("vouchers", 40_000);
@@ -120,7 +120,7 @@ it(
         const { rows } = await stage.db.query("SELECT code, status FROM vouchers WHERE id = $1", [id]);
         expect(rows).toEqual([{ code, status: "Active" }]);
       }
-      // A process that serves one database does not count for another.
+      // The CPU time of a Postgres process counts only for the database that it serves.
       expect(await isCounted(servers, "filled", stage.databaseUrl)).toBe(true);
       expect(await isCounted(servers, "filled", servers.postgresUrl())).toBe(false);
       await stage.close();
@@ -182,7 +182,7 @@ function runBench(args: readonly string[], env: Record<string, string> = {}) {
   return ended;
 }
 
-/** Whether the server process of a connection counts for a database. */
+/** Whether the benchmark counts the CPU time of this connection's Postgres process for a database. */
 async function isCounted({ postgresPid }: BenchServers, database: string, connectionString: string): Promise<boolean> {
   const client = new pg.Client({ connectionString });
   await client.connect();

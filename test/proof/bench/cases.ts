@@ -9,21 +9,20 @@ export interface Case {
   contenders: readonly ContenderId[];
   connections: readonly number[];
   supply: Supply;
-  /** Null if the case only reads. Then each subject can be used again. */
+  /** Null if the case only reads, so that each subject can be used again. */
   proof: Proof | null;
-  /** Whether a unit's last response is correct. */
   isRight: (unit: Unit) => boolean;
   steps: (stage: Stage) => Step[];
   /**
-   * For cases without load: the duration of a unit in milliseconds. The units follow one another. The request of a
-   * unit, if it has a step, is sent at the unit's end.
+   * For cases without load: milliseconds from one unit to the next. If the unit has a step, the request is sent at the
+   * unit's end.
    */
   everyMs?: number;
-  /** Undoes the effects of a turn that would change the next one. */
+  /** Undoes effects of a contender's turn that would change the next turn. */
   afterwards?: (stage: Stage, redisUrl: string) => Promise<void>;
 }
 
-/** Compares the answers with the database. */
+/** How to compare the answers with the database. */
 export interface Proof {
   receipt: (unit: Unit) => string;
   /** Reads `subject` and `receipt` for the subject ids in `$1`. */
@@ -49,7 +48,6 @@ const basic = (user: string, password: string) => ({ Authorization: `Basic ${bto
 const DAY_MS = 86_400_000;
 /** The cases for filled databases only. They use one connection, because these calls are rare. */
 const OF_FILLED = { ...READ, connections: [1], contenders: FILLED } as const;
-/** A page of the list of redemptions with the default size. */
 const LISTED = 100;
 
 const REDEMPTION: Pick<Case, "proof" | "isRight"> = {
@@ -107,7 +105,7 @@ export const CASES = {
     supply: "users",
     proof: {
       receipt: ({ body }) => JSON.parse(body).voucher.id,
-      // All claims of these vouchers. A voucher with two users appears twice.
+      // All claims of the claimed vouchers, so that a voucher with two users appears twice.
       sql: `SELECT user_id AS subject, voucher_id AS receipt FROM claims
              WHERE voucher_id IN (SELECT voucher_id FROM claims WHERE user_id = ANY ($1::text[]))`,
     },
@@ -119,7 +117,7 @@ export const CASES = {
   events: {
     title: "Read a voucher's events",
     ...READ,
-    // One connection shows the latency of an idle service. At most 54 calls of one organization run or wait.
+    // One connection shows an idle service's latency. 32 stay below an organization's limit of 54 calls.
     connections: [1, 32],
     contenders: ["service"],
     isRight({ subject, body }) {
@@ -132,7 +130,7 @@ export const CASES = {
     title: "Verification page",
     ...READ,
     contenders: ["service"],
-    // Fewer than the concurrent public reads that one visitor may have, because beyond that limit the API answers 503.
+    // 24 are below a visitor's limit of concurrent public reads. Above that limit, the API answers 503.
     connections: [1, 24],
     isRight: ({ subject, body }) => body.startsWith("<!doctype html>") && body.includes(subject.id),
     steps: () => [({ subject }) => get(`/integrity/events/VoucherInstance/${subject.id}`, { Accept: "text/html" })],
@@ -165,7 +163,7 @@ export const CASES = {
   overview: {
     title: "Operators' overview, with all that runs in three seconds",
     ...OF_FILLED,
-    // A process reuses its last read for three seconds.
+    // The API reuses an overview that it read less than three seconds ago.
     everyMs: 3_100,
     isRight: ({ body }) => Array.isArray(JSON.parse(body).attention),
     steps: () => [() => get("/ops/overview.json", basic("bench", BENCH_OPS_TOKEN))],

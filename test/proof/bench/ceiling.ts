@@ -11,18 +11,17 @@ const FUNCTION = new URL("contenders/stored-function.sql", import.meta.url);
 
 /** pgbench's connections at a fixed rate: more than the calls that run at once. */
 const RATE_CLIENTS = "64";
-/** pgbench runs this long before and after the measured time, to open its connections, plan and close. Seconds. */
+/** How long pgbench runs before and after the measured time, to open its connections, plan and close. Seconds. */
 const WARM_UP_SECONDS = 1;
 const TAIL_SECONDS = 1;
-/** Time that a turn takes besides its length. It includes a second, because pgbench takes only whole seconds. */
+/** How much longer a turn takes than its measured time, with a second for rounding up, as pgbench needs. Seconds. */
 export const EXTRA_SECONDS = WARM_UP_SECONDS + TAIL_SECONDS + 1;
 
-/** A turn of contender (i). */
 interface CeilingTurn {
   pace: Pace;
   seconds: number;
   nextUnit: () => Prepared | undefined;
-  /** The prepared calls. Vouchers that the turn does not use return to the stage. */
+  /** The number of calls to prepare. Unused vouchers return to the stage. */
   calls: number;
 }
 
@@ -35,10 +34,10 @@ interface LoggedCall {
 }
 
 /**
- * Redeems with `pgbench -M prepared`, which calls one stored function and is the only client. Reads the meters while
- * pgbench runs, so that preparing the calls and opening connections are not measured. Only calls between the two
- * readings are units. pgbench discards results, so the answers come from the database: each call that pgbench counts
- * must have redeemed its voucher.
+ * Redeems with `pgbench -M prepared`, which only calls one stored function. Reads the meters while pgbench runs, so
+ * that preparing the calls and opening connections are not measured. Only calls between the two readings are units.
+ * pgbench discards results, so the answers come from the database: each call that pgbench counts must have redeemed its
+ * voucher.
  * @throws Error if a call failed or redeemed nothing.
  */
 export async function runCeiling<Meters>(stage: Stage, turn: CeilingTurn, readMeters: () => Promise<Meters>) {
@@ -62,7 +61,7 @@ export async function runCeiling<Meters>(stage: Stage, turn: CeilingTurn, readMe
     );
     const made = new Set(rows.map(({ n }) => Number(n)));
     stage.vouchers.push(...prepared.flatMap(({ subject }, index) => (made.has(index + 1) ? [] : [subject])));
-    // If the calls outnumber the prepared vouchers, the last calls redeem nothing.
+    // If pgbench makes more calls than were prepared, the last ones redeem nothing.
     const isCut = rows.length === prepared.length;
     if (!isCut && rows.length !== logged.length)
       throw new Error(`pgbench made ${logged.length} calls, of which ${rows.length} redeemed`);
@@ -79,7 +78,6 @@ export async function runCeiling<Meters>(stage: Stage, turn: CeilingTurn, readMe
   }
 }
 
-/** Fills the table of calls, and loads the function. */
 async function prepareCalls({ db, partner }: Stage, prepared: readonly Prepared[]): Promise<void> {
   await db.query(readFileSync(FUNCTION, "utf8"));
   await db.query("TRUNCATE bench_calls");
@@ -99,7 +97,6 @@ async function prepareCalls({ db, partner }: Stage, prepared: readonly Prepared[
   await db.query("VACUUM (ANALYZE) bench_calls");
 }
 
-/** Reads the meters after the warm-up, and again `seconds` later. */
 async function readAround<Meters>(seconds: number, readMeters: () => Promise<Meters>) {
   await sleep(WARM_UP_SECONDS * 1_000);
   const [fromMs, before] = [Date.now(), await readMeters()];
@@ -108,13 +105,12 @@ async function readAround<Meters>(seconds: number, readMeters: () => Promise<Met
   return { before, after, fromMs, untilMs };
 }
 
-/** Reads pgbench's log, in the order of the calls' ends. */
 function readLog(folder: string): LoggedCall[] {
   const logs = readdirSync(folder).filter((name) => name.startsWith("pgbench_log"));
   const lines = logs.flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean));
   return lines
     .map((line) => {
-      // client, transaction, microseconds, script, end in seconds, microseconds of it
+      // The fields: client, transaction, microseconds, script, end in seconds, microseconds of the end.
       const [, , tookMicros, , seconds, micros] = line.split(" ").map(Number);
       return { endedAtMs: Number(seconds) * 1_000 + Number(micros) / 1_000, latencyMs: Number(tookMicros) / 1_000 };
     })

@@ -14,7 +14,7 @@ const { signal } = new AbortController();
 const say = () => undefined;
 const PLAY = { rounds: 1, seconds: 1, warmUpSeconds: 0.5, signal, say };
 
-/** The reason why the packages cannot be installed, or null. */
+/** The reason why npm could not install the packages, or null. */
 const missing = await installLibraries().then(
   () => null,
   (error: Error) => error,
@@ -58,7 +58,7 @@ it("the contenders' code matches the types of their packages", async ({ skip }) 
   expect(stdout).toBe("");
 });
 
-/** One more than the processes and servers of (a), so that every one is killed. */
+/** One more than the processes and servers of (a), so that a kill hits each of them. */
 const KILLS = 5;
 
 it("contender a loses nothing when its processes and servers are killed", async () => {

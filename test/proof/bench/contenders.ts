@@ -12,14 +12,14 @@ import type { BenchRedis, Stage } from "./stage.ts";
 
 /** Time for a process to drain before it is killed. Milliseconds. */
 const END_MS = 20_000;
-/** Processes are idle if they use less than this share of a core for this long. Milliseconds. */
+/** A contender is idle if its processes together use less than this share of a core for this long. Milliseconds. */
 const IDLE_SHARE = 0.2;
 const IDLE_MS = 500;
-/** Processes that do not become idle are stopped after this number of checks. */
+/** Number of checks after which processes are paused even if they are not idle. */
 const IDLE_LOOKS_MAX = 20;
 /**
- * Time without load after a stop, so that delayed timers can run. For a second after a pause, the service redeems
- * nothing, because a request may be old. Milliseconds.
+ * Time without load after a pause, so that delayed timers can run. In its first second the service redeems nothing,
+ * because a request may be old. Milliseconds.
  */
 const SETTLE_MS = 2_000;
 
@@ -31,7 +31,6 @@ export interface Contender {
 }
 
 const SERVICE = { apis: ["src/main.ts"], workers: ["workers/main.ts"] };
-/** The service with these numbers of processes. */
 const scaled = (apis: number, workers: number) => ({
   title: `this service, ${apis} API${apis > 1 ? "s" : ""} + ${workers} worker${workers > 1 ? "s" : ""}`,
   apis: Array<string>(apis).fill("src/main.ts"),
@@ -43,8 +42,8 @@ const library = (name: string) => `test/proof/bench/contenders/${name}.ts`;
 const GRAPHILE_WORKER = library("graphile-worker");
 
 /**
- * The service and its alternatives. `2x4` is the service with two APIs and four workers. Such contenders, and
- * contenders that need more than `npm ci` installs, take part only if named.
+ * The service and its alternatives. `2x4` is the service with two APIs and four workers. It takes part only if
+ * `--contenders` names it, as does each contender that needs more than `npm ci` installs.
  */
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
@@ -68,25 +67,24 @@ export const CONTENDERS = {
 
 export type ContenderId = keyof typeof CONTENDERS;
 
-/** The contenders with packages in their own workspace. */
+/** The contenders whose packages `installLibraries` installs. */
 export const LIBRARIES = ["e", "f", "g", "h"] as const satisfies ContenderId[];
-/** The contenders with filled databases. They are compared only with each other. */
+/** The service on filled databases, which are compared only with each other. */
 export const FILLED = ["large", "small"] as const satisfies ContenderId[];
-/** Whether a contender takes part only if it is named. */
+/** Whether a contender takes part only if `--contenders` names it. */
 export const isOptional = (id: ContenderId) =>
   /^\dx\d$/.test(id) || id === "i" || [...LIBRARIES, ...FILLED].some((other) => other === id);
 
 const WORKSPACE = fileURLToPath(new URL("contenders", import.meta.url));
 
 /**
- * Installs the workspace's packages in the versions of its package.json.
- * @throws Error if that fails.
+ * Installs the packages of `test/proof/bench/contenders` in the versions of its package.json.
+ * @throws Error if npm fails.
  */
 export async function installLibraries(): Promise<void> {
   await promisify(execFile)("npm", ["install", "--no-package-lock", "--workspaces=false"], { cwd: WORKSPACE });
 }
 
-/** What a contender's processes need from the benchmark. */
 type Setup = Pick<Stage, "root" | "databaseUrl" | "env" | "directory"> & BenchRedis;
 
 /** A running contender. */
@@ -95,11 +93,11 @@ export interface RunningContender extends BenchRedis {
   ports: number[];
   apiPids: number[];
   workerPids: number[];
-  /** The address at which each process reports, in the order of their start, workers first. */
+  /** The ports of the processes' metrics, in the order of their start, workers first. */
   metricsPorts: number[];
-  /** @throws Error if one of its processes has exited. */
+  /** @throws Error if a process of the contender has exited. */
   check(): void;
-  /** Stops its processes once they are idle, so that they use no CPU and no Redis during the turns of others. */
+  /** Pauses the contender's processes once they are idle, so that they use no CPU and no Redis during other turns. */
   pause(): Promise<void>;
   /** Continues the processes. Resolves once every API is ready again. */
   resume(): Promise<void>;
@@ -155,7 +153,7 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
       const port = await findSteadyPort();
       running.apiPids.push(await start(script, { PORT: String(port) }));
       running.ports.push(port);
-      // One after another, because the first process creates its library's tables.
+      // One API after another, because the first one creates its library's tables.
       await untilReady(port);
     }
     return running;
@@ -165,7 +163,7 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
   }
 }
 
-/** The variables of each of a contender's processes, besides ports. */
+/** The environment variables of each process of a contender, without the ports. */
 export function environmentOf(setup: Pick<Setup, "databaseUrl" | "redisUrl" | "env" | "directory">) {
   const { databaseUrl, redisUrl, env, directory } = setup;
   return { NODE_ENV: "production", DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, TMPDIR: directory, ...env };
@@ -176,7 +174,7 @@ function startProcess(script: string, logFile: string, setup: Setup, own: Record
   const child = spawn(process.execPath, [script], {
     cwd: setup.root,
     env: { PATH: process.env.PATH ?? "", ...environmentOf(setup), ...own },
-    // The channel tells the process when this process is killed.
+    // This channel closes if the benchmark's process is killed, so that the contender's process notices.
     stdio: ["ignore", log, log, "ipc"],
     detached: true,
   });
@@ -186,13 +184,12 @@ function startProcess(script: string, logFile: string, setup: Setup, own: Record
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
 
-/** Sends a signal to a process and to its child processes. */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (hasEnded(child)) return;
   try {
     process.kill(-(child.pid as number), signal);
   } catch {
-    // The process has just ended, which `check` reports.
+    // The process has ended meanwhile. `check` reports that.
   }
 }
 

@@ -2,10 +2,10 @@
 -- follows from its number, so that a benchmark knows ids and codes without reading the tables. Words in braces are
 -- values of the plan (filled-stage.ts): Postgres inlines functions that read no table and have one SELECT.
 --
--- Three quarters of the vouchers are in batches of 100 000 for partners. Of the first ones, every second is redeemed,
--- in random order, 10 000 a day up to now, half of them by a ticket. The last quarter is one batch for claims, of which
--- the first quarter is claimed. Does not make the log's bundles and tiles, which only the sequencer and readers of the
--- log use.
+-- Three quarters of the vouchers are in batches of 100 000 for partners. Of the first of these, every second is
+-- redeemed, in random order, 10 000 a day up to now. Half of the redemptions use a ticket. The last quarter of the
+-- vouchers is one batch for claims, and the first quarter of this batch is claimed. Tiles and bundles of the log are
+-- not made, because no partner request uses them.
 
 -- name: make_symbols
 -- Defines a function that writes a time as the first ten symbols of a TypeID.
@@ -19,7 +19,7 @@ CREATE FUNCTION pg_temp.symbols_of(ms bigint) RETURNS TABLE (symbols text) LANGU
 $$;
 
 -- name: make_random
--- Defines a function that makes the symbols of a TypeID after those of its time.
+-- Defines a function that makes the random symbols of a TypeID from a hash. They follow the symbols of the time.
 CREATE FUNCTION pg_temp.random_of(hash text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT 'e' || left(hash, 2) || '8' || substr(hash, 3, 10) || '00'
 $$;
@@ -30,7 +30,7 @@ CREATE FUNCTION pg_temp.iso(at timestamptz) RETURNS text LANGUAGE sql STABLE AS 
 $$;
 
 -- name: make_batches
--- Makes the table of batches: one batch an hour, before the first redemption. Number -1 is the batch of claims.
+-- Makes the table of batches, one issued each hour before the first redemption. Batch -1 is the batch for claims.
 CREATE TEMP TABLE filled_batches AS
 SELECT s.batch, 'bat_' || t.symbols || pg_temp.random_of(md5('batch ' || s.batch)) AS id, left(t.symbols, 7) AS prefix,
        b.issued_at, pg_temp.iso(b.issued_at) AS iso,
@@ -69,8 +69,8 @@ CREATE FUNCTION pg_temp.voucher_of(n bigint) RETURNS TABLE (
 $$;
 
 -- name: make_redemption
--- Defines a function that makes the redemption with a number. Its parameters are the redeemed voucher and the hash of
--- that voucher's first event. Every second redemption has a reservation from a minute before.
+-- Defines a function that makes redemption k. `previous` is the hash of the redeemed voucher's first event. Every
+-- second redemption has a reservation from a minute before.
 CREATE FUNCTION pg_temp.redemption_of(k bigint, id text, code text, serial bigint, previous bytea) RETURNS TABLE (
   at timestamptz, ticket text, redeem_code text, payload text
 ) LANGUAGE sql STABLE AS $$
@@ -91,8 +91,7 @@ CREATE FUNCTION pg_temp.redemption_of(k bigint, id text, code text, serial bigin
 $$;
 
 -- name: make_claim
--- Defines a function that makes the claim with a number. Its parameters are the claimed voucher and the hash of that
--- voucher's first event.
+-- Defines a function that makes claim c. `previous` is the hash of the claimed voucher's first event.
 CREATE FUNCTION pg_temp.claim_of(c bigint, id text, code text, serial bigint, previous bytea) RETURNS TABLE (
   user_id text, at timestamptz, data text, payload text
 ) LANGUAGE sql STABLE AS $$
@@ -124,8 +123,7 @@ SELECT '{bulkProductId}', o.brand_id, 'bulk', o.name, o.type, o.retail_price_usd
   FROM products AS o WHERE o.id = '{claimProductId}';
 
 -- name: insert_vouchers
--- The vouchers from $1 up to $2 with their first events, and their leaves in batches of 1 000. `k` is the number of the
--- redemption.
+-- Inserts the vouchers from $1 up to $2, their first events, and leaf batches of 1 000. `k` is the redemption's number.
 WITH made AS MATERIALIZED (
   SELECT n, v.*, sha256(convert_to(v.payload, 'UTF8')) AS hash, n >= {bulk} AS is_claim,
          CASE WHEN n < 2 * {redeemed} AND n % 2 = 0 THEN (n / 2 * {inverse}) % {redeemed} END AS k
@@ -158,7 +156,7 @@ SELECT m.issued_at, (m.n / 1000 + 1) * 4096 + m.n % 1000, 1, m.id, 'Sealed', 'vo
   FROM made AS m ORDER BY m.n;
 
 -- name: insert_redemptions
--- The redemptions from $1 up to $2, by time, with their reservations, events and leaves in batches of 20.
+-- Inserts the redemptions from $1 up to $2, by time, with their reservations, events, and leaf batches of 20.
 WITH made AS MATERIALIZED (
   SELECT k, v.id, h.hash AS previous, r.*, {vouchers} / 1000 + 2 + k / 20 AS leaf_batch
     FROM generate_series($1::bigint, $2::bigint - 1) AS k
@@ -188,7 +186,7 @@ SELECT m.at, m.leaf_batch * 4096 + m.k % 20, 2, m.id, 'Sealed', 'voucher.instanc
   FROM made AS m ORDER BY m.k;
 
 -- name: insert_claims
--- The claims from $1 up to $2, by time, with their events, which were Pending first, and a batch of leaves for each 20.
+-- Inserts the claims from $1 up to $2, by time, with their sealed events, and leaf batches of 20.
 WITH made AS MATERIALIZED (
   SELECT c, v.id, e.*, h.hash AS previous, {vouchers} / 1000 + 3 + {redeemed} / 20 + c / 20 AS leaf_batch
     FROM generate_series($1::bigint, $2::bigint - 1) AS c
@@ -212,7 +210,7 @@ SELECT m.at, m.leaf_batch * 4096 + m.c % 20, 2, false, m.id, 'Sealed', 'voucher.
 SELECT setval('log_batch_ids', (SELECT max(b.id) FROM log_batches AS b));
 
 -- name: select_constraints
--- The constraints of the tables $1 that are dropped for a fast load and then created again, foreign keys first.
+-- Lists constraints of the tables $1, which the benchmark drops for a fast load and creates again. Foreign keys first.
 SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', c.conrelid::regclass, c.conname) AS drop,
        format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', c.conrelid::regclass, c.conname, pg_get_constraintdef(c.oid),
               CASE WHEN c.contype = 'f' THEN ' NOT VALID' ELSE '' END) AS make
@@ -228,5 +226,5 @@ SELECT format('DROP INDEX %s', x.indexrelid::regclass) AS drop, pg_get_indexdef(
    AND NOT EXISTS (SELECT FROM pg_constraint AS c WHERE c.conindid = x.indexrelid);
 
 -- name: select_subjects
--- Ids and codes of vouchers by their numbers, without reading the tables.
+-- Computes ids and codes of vouchers from their numbers, without reading the tables.
 SELECT v.id, v.code, '' AS token FROM unnest($1::bigint[]) AS n CROSS JOIN LATERAL pg_temp.voucher_of(n) AS v;

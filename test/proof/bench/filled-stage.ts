@@ -4,25 +4,24 @@ import { readStatements } from "../../../src/platform/db/statements.ts";
 import { type BenchServers, openStage, type Stage, type Subject, type Supply } from "./stage.ts";
 
 const sql = readStatements(new URL("./filled-stage.sql", import.meta.url));
-/** A statement with the values of a plan. */
 const textOf = (name: string, plan: Plan): string =>
   (sql[name]?.text as string).replaceAll(/\{(\w+)\}/g, (_, value: keyof Plan) => `${plan[value]}`);
 const FUNCTIONS = Object.keys(sql).filter((name) => name.startsWith("make_"));
 const TABLES = ["vouchers", "voucher_events", "redemptions", "reservations", "claims", "log_batches"];
-/** Rows of one statement. A multiple of the leaves of a batch. */
+/** Rows of one statement: a multiple of the size of each leaf batch. */
 const CHUNK = 20_000;
 /**
- * Odd primes. Multiplying each number by one of them, modulo the size, gives each place once, in an order that looks
- * random.
+ * Odd primes. The product of each number with one of them, modulo the size, gives every number once in a random-looking
+ * order.
  */
 const STRIDES = [611_953, 611_957];
 /** Time between two redemptions: 10 000 a day. Milliseconds. */
 const REDEMPTION_MS = 8_640;
 const DAY_MS = 86_400_000;
-/** Connections that load: one for each core of a small server. */
+/** Connections that insert rows: one for each core of a small server. */
 const LOADERS = 2;
 
-/** The number of vouchers at the start, and how many of them are redeemed: at most three in eight. */
+/** How many vouchers the database has at the start, and how many are redeemed: at most three eighths. */
 export interface Filling {
   vouchers: number;
   redeemed: number;
@@ -90,7 +89,6 @@ function strideOf(places: number): number {
   return STRIDES.find((stride) => places % stride !== 0) as number;
 }
 
-/** The values from which filled-stage.sql creates its rows. */
 async function planOf({ partner }: Stage, { vouchers, redeemed }: Filling) {
   const bulk = vouchers - Math.floor(vouchers / 4);
   if (2 * redeemed > bulk) throw new Error("at most three in eight vouchers can be redeemed");
@@ -122,7 +120,7 @@ function inverseOf(value: number, modulus: number): number {
   return t0 < 0 ? t0 + modulus : t0;
 }
 
-/** A connection with the functions of filled-stage.sql, which writes without triggers. */
+/** Opens a connection that has the functions of filled-stage.sql and fires no triggers. */
 async function openLoader(connectionString: string, plan: Plan): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
   await client.connect();
@@ -140,7 +138,7 @@ async function fill(
 ): Promise<void> {
   const [loader] = loaders as [pg.Client];
   const startedAt = performance.now();
-  // Saves writes: a power loss during the load would lose nothing of value.
+  // Fewer writes. After a power loss, the benchmark starts again, so nothing of value is lost.
   await configure(db, "full_page_writes = off", "autovacuum = off");
   const dropped = [];
   for (const name of ["select_constraints", "select_indexes"]) {

@@ -18,36 +18,34 @@ import { CONTENDERS, type Contender, type ContenderId, environmentOf, LIBRARIES 
 import { openStage, type Stage } from "./stage.ts";
 import { formatTable, markBest } from "./table.ts";
 
-/** The number of concurrent callers. */
 const CALLERS = 8;
 /**
- * Pauses of a caller between two orders, between kills, and of a killed process before its next start. Milliseconds.
+ * Pauses: of a caller between two redeems, between two kills, and of a killed process before its restart. Milliseconds.
  */
 const THINKING_MS = { min: 20, max: 100 };
 const KILL_PAUSE_MS = { min: 500, max: 2_500 };
 const DOWN_MS = { min: 0, max: 1_000 };
 /** More vouchers than callers can use between two kills. */
 const VOUCHERS_PER_KILL = 600;
-/** How long a caller repeats its request. Milliseconds. */
+/** How long a caller repeats a request. Milliseconds. */
 const PATIENCE_MS = 60_000;
 /** The service's wait for a redeem. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
-/** The relative frequency of each order. */
+/** The relative frequencies of the kinds of redeems. */
 const ORDERS = { redeem: 8, severalRefsOnOneVoucher: 1, sameRefOnTwoVouchers: 1 };
-/** Contenders that may redeem long after a 503, because only the service gives each attempt a deadline. */
+/** Contenders that may redeem long after they answered 503. Only the service gives each attempt a deadline. */
 const WITHOUT_DEADLINE: readonly ContenderId[] = ["a", ...LIBRARIES];
 
 /** A contender's losses. */
 export interface KillsVerdict {
   contender: ContenderId;
-  /** Number of kills by victim. */
   kills: Record<string, number>;
   redeems: number;
   confirmed: number;
   violations: Violation[];
-  /** Answers that call a reference new although an earlier one did: a library repeats a stored answer. */
+  /** Answers that call a redemption new although an earlier answer called it new. A library repeats stored answers. */
   newTwice: number;
-  /** Vouchers and references without exactly one redemption and its event. */
+  /** Vouchers and references with more or less than one redemption and event. */
   redeemedTwice: number;
   /** Callers without an answer after a minute. */
   unanswered: number;
@@ -62,8 +60,8 @@ interface Victim {
 type How = { kills: number; seed: number; root: string; signal: AbortSignal; say: (line: string) => void };
 
 /**
- * Kills a contender's processes and servers at random, one at a time, while callers repeat each request with the same
- * reference until they get an answer below 500. Then compares all answers with the database.
+ * Kills a contender's processes and servers at random, one at a time. Meanwhile callers repeat each request with the
+ * same reference until an answer is below 500. Afterwards compares all answers with the database.
  */
 export async function playKills(contender: ContenderId, how: How): Promise<KillsVerdict> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-kills-"));
@@ -117,7 +115,7 @@ export async function playKills(contender: ContenderId, how: How): Promise<Kills
   }
 }
 
-/** Maximum time from an attempt's first read to its redemption. Milliseconds. */
+/** Maximum milliseconds from the moment when the contender reads an attempt to its redemption. */
 const deadlineOf = (id: ContenderId) => (WITHOUT_DEADLINE.includes(id) ? Number.POSITIVE_INFINITY : REDEEM_WAIT_MS);
 
 /** Adds the contender's processes to `processes`. Resolves with its APIs once they are ready. */
@@ -127,7 +125,7 @@ async function startProcesses(id: ContenderId, setup: Stage & { redisUrl: string
   mkdirSync(logs);
   const start = async (name: string, script: string, own: Record<string, string>) => {
     const env = { ...environmentOf(setup), METRICS_PORT: String(await findSteadyPort()), ...own };
-    // After an unexpected exit the process starts again, as after a kill. The verdict depends only on the answers.
+    // The process starts again after every exit, including an unexpected one. The verdict depends only on the answers.
     const process = new ServiceProcess({ name, script, env, logFile: join(logs, `${name}.log`) }, () => undefined);
     processes.push(process);
     process.start();
@@ -144,7 +142,6 @@ async function startProcesses(id: ContenderId, setup: Stage & { redisUrl: string
   return started;
 }
 
-/** Kills one victim after another, and restarts each. Returns the number of kills by victim. */
 async function killAtRandom(victims: readonly Victim[], { kills, signal, say }: How, random: SeededRandom) {
   const counts: Record<string, number> = {};
   for (let done = 1; done <= kills; done++) {
@@ -159,7 +156,7 @@ async function killAtRandom(victims: readonly Victim[], { kills, signal, say }: 
   return counts;
 }
 
-/** Places orders one after another. Returns the number of requests without an answer after a minute. */
+/** Redeems vouchers one after another. Returns the number of requests without an answer after a minute. */
 async function callUntil(
   isOver: () => boolean,
   { vouchers, partner }: Stage,
@@ -194,7 +191,7 @@ async function callUntil(
   return unanswered;
 }
 
-/** Counts the answers that call a reference new again. The rules then judge all answers about it without this part. */
+/** Counts answers that call the same redemption new again. Removes the claim, so that the rules judge the rest. */
 function forgetRepeatedNews(history: History): number {
   const news = history.of("redeem").filter(({ status, body }) => status === 200 && body.alreadyConfirmed === false);
   const repeated = [...Map.groupBy(news, ({ ask }) => refOf(ask)).values()].filter(({ length }) => length > 1);
@@ -202,7 +199,7 @@ function forgetRepeatedNews(history: History): number {
   return repeated.reduce((sum, { length }) => sum + length - 1, 0);
 }
 
-/** Renders the verdicts as a Markdown table, and below it the kills by victim and the broken rules. */
+/** Renders the verdicts as a Markdown table. Kills by victim and broken rules follow. */
 export function showKills(verdicts: readonly KillsVerdict[]): string {
   const head = ["kill -9", "kills", "orders", "redeemed", "untrue answers", "new twice", "redeemed twice", "no answer"];
   const rows = verdicts.map(({ contender, kills, redeems, confirmed, violations, ...other }) => {
@@ -213,7 +210,7 @@ export function showKills(verdicts: readonly KillsVerdict[]): string {
       ...[total, redeems, confirmed, violations.length, newTwice, redeemedTwice, unanswered].map(String),
     ];
   });
-  // Marks no best number of orders, which depends on other load, but only the fewest losses.
+  // The number of redeems has no best value, because other load on the machine changes it.
   const best = [null, null, null, null, "lowest", "lowest", "lowest", "lowest"] as const;
   const table = formatTable(
     head,

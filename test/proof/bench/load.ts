@@ -2,20 +2,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import autocannon, { type Request } from "autocannon";
 import type { Subject } from "./stage.ts";
 
-/** A slower response ends the run. Seconds. */
+/** Seconds without a response after which autocannon reports an error. */
 const TIMEOUT_SECONDS = 30;
 const SAMPLE_MS = 100;
-/** Maximum number of refusals in the error message. */
 const REFUSALS_SHOWN = 3;
 
-/** The steps of one connection for one subject. */
+/** One pass through the steps, for one subject. */
 export interface Unit {
   subject: Subject;
   /** Unique within the run. */
   reference: string;
   startedAt: number;
   latencyMs: number;
-  /** The latest response of this unit. */
   body: string;
 }
 
@@ -23,8 +21,8 @@ export interface Unit {
 export type Step = (unit: Unit) => Request;
 
 /**
- * The pace of a load: a number of connections, each of which begins the next unit when the last one has ended, or a
- * number of units per second at even intervals, with any number in progress.
+ * The pace of a load. With `connections`, each connection begins a unit when its last one has ended. With `rate`, so
+ * many units begin per second at even intervals, however many are in progress.
  */
 export type Pace = { connections: number } | { rate: number };
 
@@ -36,12 +34,12 @@ export interface Load {
   /** Undefined if no voucher is left. */
   nextUnit: () => Pick<Unit, "subject" | "reference"> | undefined;
   signal: AbortSignal;
-  /** Whether a 503 without a decision is counted instead of ending the load. */
+  /** Whether the load continues after a 503. */
   mayBeBusy?: boolean;
 }
 
 /**
- * Plays the steps, unit after unit. Ends early if no voucher is left; then `isCut` is true.
+ * Runs units until the time has passed. If no voucher is left, ends early with `isCut`.
  * @returns the completed units and the duration of the load.
  * @throws Error if a status is not 200, a connection fails, or a step throws. See `mayBeBusy`.
  */
@@ -55,7 +53,6 @@ export async function runLoad(load: Load) {
   return { ...record.read(errors), seconds: duration };
 }
 
-/** The units of a load and its failures. */
 class LoadRecord {
   readonly #load: Load;
   readonly #units: Unit[] = [];
@@ -63,7 +60,6 @@ class LoadRecord {
   readonly #failures: unknown[] = [];
   readonly #own = new AbortController();
   #busy = 0;
-  /** Ends the load. */
   readonly ending: AbortSignal;
 
   constructor(load: Load) {
@@ -78,7 +74,6 @@ class LoadRecord {
     return next && { ...next, startedAt: performance.now(), latencyMs: 0, body: "" };
   }
 
-  /** Makes the request of a step, or ends the load if the step throws. */
   prepare(step: Step, unit: Unit): Request | undefined {
     try {
       return step(unit);
@@ -120,11 +115,10 @@ class LoadRecord {
 /** The request that a connection sends after the last voucher or an error, until the load ends. */
 const noUnit = (): Request => ({ method: "GET", path: "/readyz", headers: {} });
 
-/** Keeps one request running on each connection. */
 async function sendWhenAnswered({ ports, seconds, steps }: Load, connections: number, record: LoadRecord) {
   const prepare = (step: Step, index: number, context: { unit?: Unit | undefined }): Request | null => {
     if (index === 0) context.unit = record.begin();
-    // The connection's unit has ended at an earlier step, so a new unit begins with the first step.
+    // The connection's unit ended at an earlier step. Null makes autocannon begin a unit with the first step.
     else if (context.unit === undefined) return null;
     const request = context.unit && record.prepare(step, context.unit);
     if (request === undefined) context.unit = undefined;
@@ -150,7 +144,7 @@ async function sendWhenAnswered({ ports, seconds, steps }: Load, connections: nu
 }
 
 /**
- * Begins units at even intervals, whether or not earlier ones have ended, so that a slow response delays no other unit.
+ * Begins units at even intervals, even if earlier units are in progress, so that a slow response delays no other unit.
  * autocannon would send all requests of a second at its start.
  */
 async function sendAtRate({ ports, seconds, steps }: Load, rate: number, record: LoadRecord) {
@@ -192,7 +186,7 @@ const QUIET_UNITS = 4;
 const NO_SUBJECT: Subject = { id: "", code: "", token: "" };
 
 /**
- * Waits for the units' duration, and sends each unit's request at its end.
+ * Runs units that last `everyMs` each. At the end of a unit, sends its request if it has one.
  * @throws Error if a status is not 200.
  */
 export async function runQuietly({ ports, steps, signal }: Load, everyMs: number) {

@@ -21,9 +21,9 @@ import { readCpuMicros } from "./process-usage.ts";
 import { openBenchServers, openStage } from "./stage.ts";
 import { formatTable, quantile } from "./table.ts";
 
-// `node test/proof/bench/log.ts` measures the log on its own servers: the events per second of an audit, the leaves per
-// second of the sequencer, and the time from a redemption until the served checkpoint covers it. It writes progress to
-// standard error and tables to standard output.
+// `node test/proof/bench/log.ts` measures the log on its own servers: how many events per second an audit compares, how
+// many leaves per second the sequencer adds, and the time from a redemption until a published checkpoint covers it. It
+// writes progress to standard error and tables to standard output.
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 /**
@@ -32,7 +32,7 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
  */
 const BATCHES = [1, 16, 64, 1_000];
 const WARM_UP_SECONDS = 10;
-/** How often the served checkpoint is read. Milliseconds. */
+/** How often the published checkpoint is read. Milliseconds. */
 const POLL_MS = 20;
 
 const { events, leaves, rate, seconds } = new Command("node test/proof/bench/log.ts")
@@ -59,7 +59,7 @@ try {
   const settings = await readTlogSettings(config);
   await initTlog({ pool: db, randomBytes, audited: auditedCommand("bench log", {}) }, settings, false);
 
-  /** Gives every waiting leaf its position, and returns their number. */
+  /** Gives every waiting leaf its position in the log. Returns the number of leaves. */
   const placeAll = async (pool: pg.Pool): Promise<number> => {
     const tree = await findTlogTree(pool);
     for (let head: TreeHead | null = tree; head !== null && tree !== null; ) {
@@ -145,7 +145,7 @@ try {
         }
       })();
       const { units, seconds: took } = await load(seconds);
-      // Two passes cover every event, unless the log cannot keep up.
+      // Two passes of the sequencer cover every event, unless the sequencer cannot keep up.
       await sleep(5_000);
       isOver = true;
       await watching;
@@ -171,7 +171,7 @@ try {
   };
 
   try {
-    // The audit comes first, because the later measurement of the sequencer adds leaves without events.
+    // The audit comes first, because the sequencer's measurement adds leaves without events.
     if (events > 0) await measureAudit();
     if (leaves > 0) await measureSequencer();
     if (seconds > 0) await measureLatency();

@@ -5,8 +5,6 @@ import { CAN_READ_USAGE, readCpuMicros, withChildren } from "./process-usage.ts"
 import { judgeGrowth, type Measured } from "./soak-growth.ts";
 import { median, quantile, type Round, showCase } from "./table.ts";
 
-// Tests of the functions that compute the benchmark's numbers.
-
 it("the median and quantiles interpolate between values", () => {
   expect([median([5, 1, 3]), median([4, 1, 3, 2]), median([])]).toEqual([3, 2.5, Number.NaN]);
   expect([0, 0.5, 1].map((share) => quantile([30, 20, 10, 0], share))).toEqual([0, 15, 30]);
@@ -17,10 +15,9 @@ function round(rate: number, worker = 0): Round {
   return { rate, p50Ms: 1, p99Ms: 2, cpu: { api: 100, worker, redis: 10, postgres: 1, client: 5 }, walBytes: 700 };
 }
 
-/** The cells of each line of a table, and of a table without bold type. */
+/** The cells of each line of a Markdown table, with and without bold marks. */
 const bold = (table: string): string[][] => table.split("\n").map((line) => line.split(/ *\| */).slice(1, -1));
 const cells = (table: string): string[][] => bold(table.replaceAll("**", ""));
-/** The cells of a row after its name, as a text. */
 const after = (row: string[] | undefined): string | undefined => row?.slice(1).join("|");
 
 it("the table of a case shows medians, half the range, the ratio per round and the CPU time", () => {
@@ -46,7 +43,7 @@ it("the table of a case prints the best value of each column in bold, including 
   const i = { contender: "i" as const, rounds: [{ ...round(50, 30), walBytes: 650, p99Ms: Number.NaN }] };
   const [, , first, second, third] = bold(showCase("Redeem", [service, a, i]));
   expect(after(first)).toBe("**150**|0|**1.50**|**1.0**|**2.0**|131|1.18|**100**|**20**|**10**|**1**|5|700");
-  // (a) has no worker, so it does not win that column.
+  // (a) has no worker, so the worker's column is never bold for it.
   expect(after(second)).toBe("100|0|1.00|**1.0**|3.0|**111**|**1.00**|**100**|0|**10**|**1**|5|700");
   expect(after(third)).toBe("50|0|0.50|**1.0**||141|1.27|**100**|30|**10**|**1**|5|**650**");
 });

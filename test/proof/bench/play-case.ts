@@ -6,7 +6,7 @@ import { processesFor, readCpuMicros, withChildren } from "./process-usage.ts";
 import { type BenchServers, type Stage, type Subject, tidy } from "./stage.ts";
 import { quantile, type Round, type Series } from "./table.ts";
 
-/** A running contender and its stage. */
+/** A running contender with its database and test data. */
 export interface Player {
   running: RunningContender;
   stage: Stage;
@@ -14,42 +14,39 @@ export interface Player {
 
 export interface PlayOptions {
   rounds: number;
-  /** Length of a turn. */
   seconds: number;
   /**
-   * Load before the first turn of each case, so that the JIT compiles the code. Before that, a redeem takes a third
-   * more CPU time. Seconds.
+   * Load before the first turn of each case, until the JIT has compiled the code. Uncompiled code needs a third more
+   * CPU time for a redeem. Seconds.
    */
   warmUpSeconds: number;
-  /** Units per second of each turn. The warm-up still uses the maximum rate of `connections`. */
+  /** Units per second of each turn. The warm-up sends as fast as `connections` allow. */
   rate?: number | undefined;
   signal: AbortSignal;
   say: (line: string) => void;
 }
 
-/** Load right before each measured turn, until connections are open and caches are filled. */
+/** Load right before each measured turn, until connections are open and caches are filled. Seconds. */
 const LEAD_SECONDS = 1;
-/** The warm-up consists of parts of this length. Each part gets vouchers for the rate of the previous one. */
+/** Length of a part of the warm-up. Each part gets as many vouchers as the previous part's rate needs. Seconds. */
 const PART_SECONDS = 2;
-/** Length of the first part, whose rate is assumed. */
+/** Length of the warm-up's first part, for which `FIRST_RATE` is assumed. Seconds. */
 const FIRST_PART_SECONDS = 0.5;
-/** Assumed units per second of a first part. */
+/** Assumed units per second of the warm-up's first part. */
 const FIRST_RATE = 1_000;
-/** How many vouchers a turn gets, as a multiple of those that the previous turn used. */
+/** How many times the vouchers that a turn needs at the last rate are created for it. */
 const SUPPLY_FACTOR = 2;
 
-/** The common data of a case's turns. */
 interface Game extends Omit<PlayOptions, "rounds"> {
   servers: BenchServers;
   loadCase: Case;
   connections: number;
 }
 
-/** A contender in a case. */
 interface Entrant {
   player: Player;
   rounds: Round[];
-  /** The contender's units per second in its last turn, if no rate is given. */
+  /** The contender's units per second in its last turn with `connections`. */
   rate: number;
 }
 
@@ -65,8 +62,8 @@ let turns = 0;
 let reads = 0;
 
 /**
- * Runs contenders in turn, round after round, so that other load on the machine affects all of them alike. Each
- * contender is paused except in its own turns. The caller first pauses all running contenders.
+ * Runs the contenders alternately in several rounds, so that other load on the machine affects all alike. A contender
+ * is paused except in its own turns. The caller pauses all of them first.
  * @throws Error on a wrong answer.
  */
 export async function playCase(
@@ -85,7 +82,7 @@ export async function playCase(
       await running.resume();
       const played = await playRound(game, entrant, round === 1);
       entrant.rounds.push(played);
-      // Vacuums now, so that autovacuum does nothing in this database during the turns of others.
+      // Vacuums now, so that autovacuum leaves this database alone while others are measured.
       if (loadCase.proof !== null) await tidy(stage);
       await running.pause();
       options.say(`${loadCase.title}, ${connections}, round ${round}, ${running.id}: ${Math.round(played.rate)}/s`);
@@ -109,8 +106,8 @@ async function playRound(game: Game, entrant: Entrant, isFirst: boolean): Promis
 }
 
 /**
- * Runs turns one after another, with vouchers that exist before the first one. If the vouchers run out because the
- * contender became faster, no turn counts, and all are repeated with twice as many.
+ * Runs turns one after another, with vouchers that exist before the first turn. If a contender became faster and the
+ * vouchers run out, all turns are repeated with twice as many.
  */
 async function playInSupply(game: Game, entrant: Entrant, wanted: readonly Turn[]): Promise<Round> {
   const { loadCase, connections } = game;
@@ -183,13 +180,13 @@ async function playTurn(game: Game, player: Player, turn: Turn): Promise<Round &
   };
 }
 
-/** The resources that the servers and processes have used so far. */
+/** The CPU time and write-ahead log that the processes have used so far. */
 export interface Meters {
   walBytes: number;
   cpu: Round["cpu"];
 }
 
-/** Contenders that do not use Redis. The housekeeping of Redis does not count for them. */
+/** Contenders that do not use Redis. Redis's CPU time does not count for them. */
 const WITHOUT_REDIS: readonly ContenderId[] = ["c", "i"];
 
 /** The CPU time used so far, in microseconds. NaN for a Redis in a container. */
@@ -198,7 +195,7 @@ function readUsage({ postgresPid }: BenchServers, { running, stage }: Player): R
   const redisPids = WITHOUT_REDIS.includes(running.id) ? null : running.redisPids;
   return {
     api: readCpuMicros(running.apiPids),
-    // Some contenders start their own server.
+    // Some contenders' workers start a server.
     worker: readCpuMicros(running.workerPids.flatMap(withChildren)),
     redis: redisPids?.length === 0 ? Number.NaN : readCpuMicros(redisPids ?? []),
     postgres: readCpuMicros(processesFor(postgresPid, new URL(stage.databaseUrl).pathname.slice(1))),
@@ -206,7 +203,6 @@ function readUsage({ postgresPid }: BenchServers, { running, stage }: Player): R
   };
 }
 
-/** The write-ahead log that the server has written so far, in bytes. */
 async function readWalBytes({ db }: Stage): Promise<number> {
   const { rows } = await db.query("SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes");
   return Number(rows[0]?.bytes);
@@ -222,7 +218,7 @@ async function checkAnswers(
   const wrong = units.find((unit) => !isRight(unit));
   if (wrong !== undefined) throw new Error(`${title}, ${id}: about ${wrong.subject.id}: ${wrong.body}`);
   if (proof === null) return;
-  // If the tables were empty when Postgres last collected their statistics, this join would take minutes.
+  // Without fresh statistics, Postgres would take the tables for empty, and this join would take minutes.
   await db.query("ANALYZE");
   const { rows } = await db.query<Receipt>(proof.sql, [asked.map((subject) => subject.id)]);
   const answered = units.map((unit) => ({ subject: unit.subject.id, receipt: proof.receipt(unit) }));

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-/** The units of CPU time in /proc: 100 per second on every Linux (getconf CLK_TCK). */
+/** Linux counts CPU time in ticks: 100 per second (getconf CLK_TCK). */
 const TICKS_PER_SECOND = 100;
 
-/** Whether the CPU time of other processes can be read. */
+/** Whether this machine shows the CPU time of other processes. */
 export const CAN_READ_USAGE = existsSync("/proc/self/stat");
 
 /** Reads the CPU time of processes and of their ended children, in microseconds. NaN without /proc. */
@@ -30,7 +30,7 @@ export function processesFor(postgresPid: number, database: string): number[] {
   });
 }
 
-/** The title that a process has given itself, or an empty text if it has ended. */
+/** The title that a process has given itself. Empty if the process has ended. */
 function readTitle(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");

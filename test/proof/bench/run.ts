@@ -31,7 +31,7 @@ const ALL_IDS = Object.keys(CONTENDERS) as ContenderId[];
 const CONTENDER_IDS = ALL_IDS.filter((id) => id !== "against");
 const isScaled = (id: ContenderId) => /^\dx\d$/.test(id);
 
-/** The small database, with which a larger one is compared. */
+/** The small database that is compared with the larger one. */
 const SMALL: Filling = { vouchers: 100_000, redeemed: 33_000 };
 /** The cases of filled databases. Redeems come last, because they use up the vouchers. */
 const FILLED_CASES: CaseId[] = ["look-up", "list", "day", "reserve", "claim", "sweep", "overview", "redeem"];
@@ -111,9 +111,9 @@ function workingCopy(folder: string): string {
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => interrupted.abort());
-// Stops the servers also after a failure outside a turn.
+// Stops the servers even if an error is thrown outside a turn.
 process.on("uncaughtException", (error) => interrupted.abort(error));
-// The reader of this program's output has closed it.
+// The program that reads this output has exited.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => interrupted.abort());
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 const print = (text: string) => void process.stdout.write(`${text}\n`);
@@ -134,14 +134,13 @@ try {
   process.exitCode = isInterrupted ? 130 : 1;
 }
 
-/** Installs the packages of these contenders. */
 async function install(contenders: readonly ContenderId[]): Promise<void> {
   if (!contenders.some((id) => LIBRARIES.some((library) => library === id))) return;
   say("Installing the contenders' packages");
   await installLibraries();
 }
 
-/** Runs the kills for each contender that redeems, one contender after another, each on its own servers. */
+/** Kills processes of each contender that redeems. Each contender has its own servers. */
 async function killAll(contenders: readonly ContenderId[], kills: number, seed: number): Promise<void> {
   const verdicts: KillsVerdict[] = [];
   for (const id of contenders.filter((id) => playsIn(CASES.redeem, id) && id !== "c" && id !== "i")) {
@@ -151,7 +150,7 @@ async function killAll(contenders: readonly ContenderId[], kills: number, seed: 
   print(`\n${showKills(verdicts)}`);
 }
 
-/** Exits with status 1 if a size grows that has no limit in `soak-growth.ts`. */
+/** Exits with status 1 if a size grows that `soak-growth.ts` does not list. */
 async function soak(minutes: number): Promise<void> {
   const servers = await openBenchServers(say);
   try {
@@ -169,7 +168,7 @@ async function bench(
   { quick, against, capped, profile, ...options }: BenchOptions,
 ): Promise<void> {
   const { signal } = interrupted;
-  // A small database must have enough vouchers for all turns.
+  // Shorter turns on filled databases, because the small one must have enough vouchers for all turns.
   const isFilled = options.vouchers !== undefined;
   const {
     rounds = quick ? 1 : 5,
@@ -223,7 +222,7 @@ async function bench(
   }
 }
 
-/** Runs the contenders of a case in turn, and prints a table for each number of connections. */
+/** Runs the contenders of a case alternately, and prints a table for each number of connections. */
 async function playAndShow(
   servers: BenchServers,
   loadCase: Case,
@@ -234,7 +233,7 @@ async function playAndShow(
   if (playing.length === 0) return;
   const { rate } = play;
   const all = connections === undefined ? loadCase.connections : [connections];
-  // With a rate, the connections are only for the warm-up.
+  // With a rate, only the warm-up uses `connections`, so one number is enough.
   for (const connections of rate === undefined ? all : all.slice(0, 1)) {
     const series = await playCase(servers, loadCase, connections, playing, play);
     const pace = rate === undefined ? `${connections} connections` : `${rate} a second`;
@@ -243,8 +242,8 @@ async function playAndShow(
 }
 
 /**
- * The service of another working copy, on another database or with other numbers of processes takes part in every case
- * of the service.
+ * Every variant of the service takes part in each case of the service: another working copy, a filled database, other
+ * numbers of processes.
  */
 function playsIn({ contenders }: Case, id: ContenderId): boolean {
   const isService = id === "against" || isScaled(id) || FILLED.some((filled) => filled === id);

@@ -3,7 +3,7 @@ import { formatTable, median } from "./table.ts";
 /** A size at one moment. */
 export interface Measured {
   kind: "table" | "key" | "memory" | "heap";
-  /** By this name `MAY_GROW` says whether the size may grow: an index's table, a key's pattern, or the process. */
+  /** What `MAY_GROW` lists: an index's table, a key's pattern, or the process. */
   owner: string;
   name: string;
   value: number;
@@ -18,13 +18,13 @@ export interface Sample {
 
 export interface Growth {
   name: string;
-  /** Medians of the first and last part of the samples, or the minimum for heaps. */
+  /** The median of the first and of the last part of the samples. For heaps, the minimum. */
   first: number;
   last: number;
-  /** The growth per hour and per thousand calls, by least squares. */
+  /** Growth per hour and per thousand calls, fitted by least squares. */
   perHour: number;
   perThousandCalls: number;
-  /** The reason why it may grow, or null. */
+  /** The reason why the size may grow, or null. */
   reason: string | null;
   isUnbounded: boolean;
 }
@@ -43,20 +43,17 @@ const MAY_GROW: readonly (readonly [RegExp, string])[] = [
   [/:events$/, "1 000 entries of each queue, about"],
   [/:overview\}:(minute|hour|jobs):\*$/, REPORTED],
 ];
-/**
- * The share of the samples in the first part and in the last part. Each contains the full load and the quarter load
- * equally often.
- */
+/** The share of the samples in the first part, and in the last. Both contain as much full load as quarter load. */
 const PART = 0.25;
 /**
- * A growth within the run is noise unless it exceeds this share of the size and these amounts. A process allocates
+ * Growth within a run is noise unless it exceeds this share of the size and the amount in `NOISE`. A process allocates
  * memory in large pieces in its first quarter of an hour, so a leak shows in the heap: within half an hour if it is a
  * kilobyte a call.
  */
 const NOISE_SHARE = 0.1;
 const NOISE: Record<Measured["kind"], number> = {
   table: 128 * 1_024,
-  // The queue keeps ended jobs for half a minute: about a megabyte under this load, which varies.
+  // The queue keeps ended jobs for half a minute. Under this load they take about a megabyte, which varies.
   key: 512 * 1_024,
   memory: 128 * 2 ** 20,
   heap: 32 * 2 ** 20,

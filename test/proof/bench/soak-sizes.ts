@@ -5,7 +5,7 @@ import { withChildren } from "./process-usage.ts";
 import type { Measured } from "./soak-growth.ts";
 import type { BenchServers, Stage } from "./stage.ts";
 
-/** Every table, index and TOAST table of the service, by the table to which it belongs. */
+/** Every table, index and TOAST table of the service. `owner` is its table. */
 const RELATIONS = `
   SELECT coalesce(o.relname, t.relname, c.relname)::text AS owner, c.relname::text AS name,
          pg_relation_size(c.oid)::float8 AS bytes, (s.n_live_tup)::float8 AS rows
@@ -16,9 +16,9 @@ const RELATIONS = `
     LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid
    WHERE c.relkind IN ('r', 'i', 't')
      AND coalesce(o.relnamespace, t.relnamespace, c.relnamespace) = 'public'::regnamespace`;
-/** Keys read in one round trip. */
+/** The number of keys that SCAN reads in one round trip. */
 const SCAN_COUNT = 1_000;
-/** Matches the ids, numbers and random parts of a Redis key, which a pattern replaces. */
+/** Matches ids, numbers and random parts of a Redis key. A pattern has `*` in their place. */
 const VARIABLE = /(?:[a-z]{3}_)?[0-9a-hjkmnp-tv-z]{26}|[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{12,}|\d+/g;
 
 /** Opens a reader of the sizes of all data that the service stores, and of its processes' memory. */
@@ -42,7 +42,6 @@ async function readRelations(db: Stage["db"]): Promise<Measured[]> {
   ]);
 }
 
-/** The number and memory of the keys of each pattern. */
 async function readKeys(redis: Redis): Promise<Measured[]> {
   const found = new Map<string, { keys: number; bytes: number }>();
   for await (const keys of redis.scanStream({ count: SCAN_COUNT }) as AsyncIterable<string[]>) {
@@ -59,7 +58,7 @@ async function readKeys(redis: Redis): Promise<Measured[]> {
   ]);
 }
 
-/** The memory of each process, and the heaps of Node processes. For Postgres, only memory that is not shared. */
+/** The memory of each process, and the heaps of Node processes. For Postgres, without shared memory. */
 async function readMemory(running: RunningContender, postgresPid: number): Promise<Measured[]> {
   const of = (kind: Measured["kind"], name: string, value: number): Measured => ({ kind, owner: name, name, value });
   const memory = (whose: string, pids: readonly number[], field: string) =>

@@ -20,19 +20,15 @@ const RATES: Partial<Record<CaseId, number>> = {
  */
 const PARTS = 12;
 const LOW = 0.25;
-/**
- * The first parts do not count: in them, caches and connections fill up, and the first finished jobs reach the age at
- * which they are removed.
- */
+/** The first parts do not count. In them caches and connections fill up, and the queue begins to remove ended jobs. */
 const PARTS_BEFORE = 4;
 /** Samples of each part. */
 const SAMPLES = 10;
 /** The share of calls that a busy machine may answer with 503. */
 const BUSY_SHARE = 0.01;
-/** Minimum run, in which a part has ten seconds. */
+/** The minimum length of a run, so that each part has ten seconds. Minutes. */
 export const SOAK_MINUTES_MIN = 2;
 
-/** The number of calls so far. */
 interface Done {
   calls: number;
   busy: number;
@@ -86,7 +82,7 @@ export async function playSoak(servers: BenchServers, { minutes, root, signal, s
   }
 }
 
-/** Creates all data that the run uses up, before the first measurement. */
+/** Creates the vouchers and users for the whole run before the first measurement. */
 async function supply(stage: Stage, partSeconds: number): Promise<void> {
   const seconds = (partSeconds * PARTS * (1 + LOW)) / 2;
   const { redeem = 0, checkout = 0, claim = 0 } = RATES;

@@ -15,27 +15,27 @@ const run = promisify(execFile);
 /** One contender's Redis. */
 export interface BenchRedis {
   redisUrl: string;
-  /** The ids of Redis's processes. None if it runs in a container, where its CPU time cannot be read. */
+  /** The ids of Redis's processes. Empty if Redis runs in a container, whose CPU time cannot be read. */
   redisPids: readonly number[];
 }
 
 export type BenchServers = Awaited<ReturnType<typeof openBenchServers>>;
 
 /**
- * Starts a Postgres and a Redis in a temporary folder, with the durable settings of `npm start`, and Postgres with the
- * memory of a server (docs/servers.md, "Postgres settings").
+ * Starts Postgres and Redis in a temporary folder, with the durable settings of `npm start`. Postgres gets a quarter of
+ * the machine's memory for `shared_buffers` (docs/servers.md, "Postgres settings").
  */
 export async function openBenchServers(say: (line: string) => void) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-bench-"));
-  // Postgres runs as another user when root runs this program.
+  // If root runs this program, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const memoryMb = Math.floor(totalmem() / 4 / 2 ** 20);
   const postgres: LocalPostgres = {
     directory: join(directory, "postgres"),
     port: await freePort(),
     password: "bench",
-    // No checkpoint during a run, because after one the first change of each page writes the whole page to the log.
-    // That would burden the next contender, and a slow contender more per redeem.
+    // No checkpoint during a run. After a checkpoint, the first change of each page writes the whole page to the log,
+    // which would burden the next contender, and a slow contender more per redeem.
     settings: [`shared_buffers=${memoryMb}MB`, "max_wal_size=16GB", "checkpoint_timeout=1d"],
   };
   const redis: LocalRedis = { directory: join(directory, "redis"), port: await freePort() };
@@ -51,7 +51,7 @@ export async function openBenchServers(say: (line: string) => void) {
     await startRedis(redis, say);
     const info = await withRedis(redisUrl(redis), (client) => client.info("server"));
     const [{ server_version }] = await query(postgresUrl(postgres), "SHOW server_version");
-    // If Redis runs in a container, this process id has no meaning outside of it.
+    // If Redis runs in a container, the host has no process of Redis with this id.
     const pid = Number(/^process_id:(\d+)/m.exec(info)?.[1]);
     const command = existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "";
     const redisPids = /redis|valkey/.test(command) ? [pid] : [];
@@ -61,9 +61,7 @@ export async function openBenchServers(say: (line: string) => void) {
       postgresPid: Number(readFileSync(join(postgres.directory, "postmaster.pid"), "utf8").split("\n")[0]),
       versions: `PostgreSQL ${server_version}, Redis ${/^redis_version:(\S+)/m.exec(info)?.[1]}`,
       postgresUrl: (database?: string) => postgresUrl(postgres, database),
-      /**
-       * Returns a new Redis database at each call, because workers of two contenders must not run each other's jobs.
-       */
+      /** Another Redis database at each call, because a worker must not run another contender's jobs. */
       nextRedis: (): BenchRedis => ({ redisUrl: redisUrl(redis, ++redisDatabases), redisPids }),
       close,
     };
@@ -73,7 +71,7 @@ export async function openBenchServers(say: (line: string) => void) {
   }
 }
 
-/** The subject of requests: a voucher of the partner, or a user. */
+/** What a request concerns: a voucher of the partner, or a user. */
 export interface Subject {
   id: string;
   /** The voucher's code, or an empty text for users. */
@@ -86,24 +84,24 @@ export type Supply = "vouchers" | "users" | "samples";
 
 /** The database and unused test data, in random order, for the contenders of one git working copy. */
 export interface Stage {
-  /** The checkout whose `voucherctl` made the database. */
+  /** The working copy whose `voucherctl` made the database. */
   root: string;
   databaseUrl: string;
   db: pg.Pool;
-  /** The name for logs and keys. */
+  /** The folder for logs and keys. */
   directory: string;
   /** The contenders' environment variables, apart from those that `environmentOf` adds, such as DATABASE_URL. */
   env: Record<string, string>;
-  /** `readKey` may only read, as the portal requires. */
+  /** The organization and its keys. `readKey` may only read, as the portal requires. */
   partner: { productId: string; organizationId: string; keyId: string; key: string; readKey: string };
   vouchers: Subject[];
   /** Subjects that are only read, and so never used up: the vouchers, or a sample of a filled database. */
   samples: Subject[];
-  /** For each user there is a voucher to claim. */
+  /** Users. A voucher can be claimed for each of them. */
   users: Subject[];
   /** Creates more subjects if there are fewer than `count`. In a filled database, it chooses other samples. */
   ensure(supply: Supply, count: number): Promise<void>;
-  /** A time at which there are redemptions: the present, unless the database was filled. */
+  /** A time with redemptions: a random time in a filled database, else the present. */
   anyTime(): Date;
   /** Creates users for existing vouchers. */
   addUsers(count: number): Promise<void>;
@@ -113,12 +111,11 @@ export interface Stage {
 /** Daily limits above what any run redeems. */
 const UNREACHED_CAPS = ["--max-per-day", "1000000000", "--max-amount-per-day", "100000000"];
 const VALID_UNTIL = "2040-01-01T00:00:00Z";
-/** The minimum batch size for issued vouchers. */
 const ISSUE_MIN = 5_000;
 /** The lifetime of users' tokens: longer than any run. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 export const BENCH_OPS_TOKEN = "bench-ops-token-of-decent-length";
-/** Every optional feature is on. Limits count calls, but are so high that no caller reaches them. */
+/** Turns every optional feature on. The limits are so high that no caller reaches them. */
 const EVERYTHING_ON = {
   LOG_LEVEL: "info",
   RATE_LIMIT_RPS: "1000000",
@@ -128,7 +125,7 @@ const EVERYTHING_ON = {
   BASE_URL: "http://localhost:3000",
 };
 
-/** Creates a stage with the commands of a checkout. */
+/** Creates a database and test data with the `voucherctl` of a working copy. */
 export async function openStage(
   servers: Pick<BenchServers, "directory" | "postgresUrl">,
   name: string,
@@ -145,10 +142,10 @@ export async function openStage(
   const partner = await createPartner(voucherctl, capped ? UNREACHED_CAPS : []);
   const userKeysUrl = await useLocalUserKeys(directory);
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
-  // Ignores the loss of an idle connection, which the next statement reports.
+  // The next statement reports the loss of an idle connection.
   db.on("error", () => undefined);
 
-  /** Issues vouchers with a window, or with a file for their codes. */
+  /** Issues vouchers. `how` has options of `batch issue`: a validity, or a file for the codes. */
   const issue = async (count: number, ...how: string[]): Promise<Subject[]> => {
     const batch = ["batch", "issue", "--product", partner.productId, "--count", String(count)];
     const { id } = await voucherctl(...batch, "--valid-until", VALID_UNTIL, ...how);
@@ -193,9 +190,8 @@ export async function openStage(
   return stage;
 }
 
-/** Runs commands of a checkout on a database. */
 function commandOf({ root, databaseUrl, signal }: { root: string; databaseUrl: string; signal: AbortSignal }) {
-  // The commands need no Redis. The address keeps them from starting an embedded Redis.
+  // The commands need no Redis. With this address, they start no embedded one.
   const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl, REDIS_URL: "redis://127.0.0.1:1" };
   return async (script: string, ...args: string[]) =>
     (await run(process.execPath, [script, ...args], { cwd: root, env, signal })).stdout;
@@ -218,7 +214,7 @@ async function createPartner(
   return { productId, organizationId, keyId, key, readKey };
 }
 
-/** Brings a database to the state that Postgres would reach soon by itself. */
+/** Vacuums a database, as Postgres would soon do by itself. */
 export async function tidy({ db }: Pick<Stage, "db">): Promise<void> {
   await db.query("VACUUM (ANALYZE)");
 }

@@ -14,7 +14,6 @@ export interface Round {
   walBytes: number;
 }
 
-/** CPU time per unit of all processes except the client. */
 const cpuOf = ({ cpu }: Round) => cpu.api + cpu.worker + cpu.redis + cpu.postgres;
 
 /** All turns of one contender in one case. */
@@ -113,7 +112,7 @@ export function formatTable(head: readonly string[], rows: readonly (readonly st
   return [head, rule, ...rows].map(line).join("\n");
 }
 
-/** Rounds a value. Empty if it could not be measured. */
+/** Rounds a value. Empty for NaN, which stands for a value that could not be measured. */
 function show(value: number, digits = 0): string {
   return Number.isNaN(value) ? "" : value.toFixed(digits);
 }

@@ -29,5 +29,4 @@ app.get("/readyz", (_request, response) => void response.json({ status: "ok" }))
 app.get("/partner/vouchers/:codeOrTicket", (_request, response) => void response.json(ANSWER));
 app.post(["/partner/vouchers/:action", "/products/:id/claim"], (_request, response) => void response.json(ANSWER));
 app.listen(Number(process.env.PORT), "127.0.0.1");
-// Exits when its parent exits.
 process.on("disconnect", () => process.exit());

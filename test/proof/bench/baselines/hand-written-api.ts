@@ -9,8 +9,8 @@ import {
 } from "./one-transaction.ts";
 import { openBaseline } from "./open-baseline.ts";
 
-// Baseline (a): a simple service. It makes the service's own checks. Then each request runs one transaction in the API
-// process, without queue and lease.
+// Baseline (a): a simple service. After the service's own checks, each request runs one transaction in the API process,
+// without queue and lease.
 
 const { work, replaceWork, serve } = openBaseline();
 

@@ -1,5 +1,5 @@
 -- name: lock_named(organization_id, code_key?, ticket?)
--- Locks the voucher that a code or a ticket names. Joins no other table: a join would show its state before the lock wait.
+-- Locks the voucher with a code or a ticket. Joins no table, because joined rows would be read before the lock wait.
 SELECT v.id FROM vouchers AS v
  WHERE v.id = coalesce(
          (SELECT c.id FROM vouchers AS c WHERE c.organization_id = $1::text AND c.code_key = $2::text),
@@ -24,7 +24,7 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, v.id, v.code, v.ser
 
 -- name: write_redemption(voucher_id, organization_id, key_id, attempt_id, ticket?, redeem_code, external_ref, redeemed_at, sequence, previous_hash,
 --       record_hash, payload)
--- Writes the redemption, its sealed event with its leaf for the log, and the voucher in one statement.
+-- Writes the redemption, its sealed event with its leaf for the log, and the voucher's state in one statement.
 WITH redemption AS (
   INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
   VALUES ($8::timestamptz, $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text)

@@ -32,7 +32,7 @@ import { isLockTimeout, readThenWrite, violates, write } from "../../../../src/p
 import { sealRedemption } from "./seal-redemption.ts";
 
 // A simple service with the same guarantees and one transaction per request. It sends BEGIN, the lock and the read
-// together, writes a redemption in one statement, and sends COMMIT when that statement has succeeded. It uses the
+// together, then the statement that writes the redemption, and COMMIT after the statement has succeeded. It uses the
 // service's rules, seals, tables, pool settings and answers.
 
 const sql = new Statements(new URL("./one-transaction.sql", import.meta.url));
@@ -68,7 +68,7 @@ export interface RedeemBody {
   note?: string | null;
 }
 
-/** The context of the functions below. */
+/** The resources of the functions in this file. */
 export interface OneTransactionContext {
   pool: pg.Pool;
   tokenSecrets: TokenSecret[];
@@ -82,14 +82,14 @@ type ReservationColumns = Omit<Reservation, "ticket"> & { ticket: string | null 
 /** A locked voucher with its terms, its live reservation and the time. */
 export interface LockedRow extends ReservationColumns, Voucher, ChainHead {
   now: Date;
-  /** The confirmed redemption of the reference, or null. */
+  /** The id of the attempt that confirmed the reference, or null. */
   attemptId: string | null;
 }
 
 /**
  * Redeems a voucher in one transaction.
- * @param attempt identifies the request: a repeated run after a failure gets the first run's answer.
- * @param runTransaction may run the transaction in another way.
+ * @param attempt identifies the request. After a failure, the same attempt gets the first run's answer.
+ * @param runTransaction runs the transaction, by default `transact`.
  * @throws AppError like the service's redeem.
  */
 export async function redeemInOneTransaction(
@@ -253,7 +253,7 @@ export async function lookUpInOneQuery(
   };
 }
 
-/** Runs `read` and `work` in one transaction. `work` returns null if it redeems nothing. */
+/** Runs `read`, then `work`, in one transaction. `work` returns null if it redeems nothing. */
 export type RunTransaction = <State>(
   ctx: OneTransactionContext,
   read: (tx: Transaction) => Promise<State>,

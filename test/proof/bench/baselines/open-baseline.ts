@@ -19,8 +19,8 @@ import { closeOnSignal, configureProcess } from "../../../../src/platform/proces
 const POOL_MAX = 16;
 
 /**
- * Opens a process with the service's checks of keys and bodies, its errors and its responses, but another way to do the
- * work of a request. `pool` is for that work.
+ * Opens a process with the service's checks of keys and bodies, its errors and its responses. The baseline does the
+ * work of a request in its own way. `pool` is for this work.
  */
 export function openBaseline() {
   const config = configureProcess((env) => readApiConfig(env, CONFIG_PARTS));

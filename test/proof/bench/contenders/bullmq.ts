@@ -3,13 +3,13 @@ import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
 // Contender (e): BullMQ as in its guide. The job's id is the reference, `waitUntilFinished` returns the answer, and a
-// worker runs a transaction for each job. The process with a PORT is the API, and the other one is the worker.
+// worker runs a transaction for each job. The process that has the variable PORT is the API, the other one the worker.
 
 const QUEUE = "redeem-by-the-book";
 const CONCURRENCY = 64;
 /** Maximum wait for a job, the same as the service's. Milliseconds. */
 const WAIT_MS = 10_000;
-/** The guide's example for failing jobs and for the age of kept jobs. Seconds in `age`. */
+/** The guide's example of retries and of ages of kept jobs. `age` is in seconds. */
 const JOB_OPTIONS = {
   attempts: 3,
   backoff: { type: "exponential", delay: 1_000 },
@@ -31,7 +31,7 @@ if (process.env.PORT === undefined) {
   work.use(worker.on("error", onError));
   serveNothing();
 } else {
-  // The guide's advice for a process that answers requests: fail at once without Redis.
+  // The guide's advice for an API: fail at once if Redis is unreachable.
   const failFast = { url: config.redisUrl, enableOfflineQueue: false };
   const queue = new Queue<RedeemJob, RedeemEnd>(QUEUE, { connection: failFast, defaultJobOptions: JOB_OPTIONS });
   const events = new QueueEvents(QUEUE, { connection });

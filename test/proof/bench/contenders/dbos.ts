@@ -13,22 +13,22 @@ import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
 // Contender (f): DBOS Transact. A workflow for each reference has one transaction step, which commits the redemption
-// and DBOS's record of the step together. Each API process runs its own workflows. After a crash it continues them at
-// its next start.
+// and DBOS's record of the step together. Each API process runs its own workflows, and continues them at its restart
+// after a crash.
 
-/** The library's connections, the same number as for the work. */
+/** The library's own connections: as many as the transactions have. */
 const POOL_MAX = 16;
 /** A transaction step does not run again after a lost connection, so the workflow starts another step. */
 const STEPS_MAX = 4;
-/** Pause after the first failure. Milliseconds. */
+/** Pause after the first failed step. Milliseconds. */
 const PAUSE_MS = 500;
 
 const baseline = openBaseline();
 const { work } = baseline;
 const { pool } = work;
 
-// The registry has no data source of DBOS for node-postgres that fits version 5.3. The data source below has the
-// documented functions, on the connections that all contenders use.
+// npm has no DBOS data source for node-postgres that fits version 5.3. This data source has the documented functions,
+// on the connections that all contenders use.
 const SOURCE = "redeem";
 registerDataSource({
   name: SOURCE,

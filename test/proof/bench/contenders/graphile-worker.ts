@@ -6,19 +6,18 @@ import { type RunTransaction, transact } from "../baselines/one-transaction.ts";
 import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
-// Contender (g): graphile-worker, with jobs fetched and completed in batches. Each voucher has a queue, whose jobs run
-// one after another. NOTIFY carries the answer. The process with a PORT is the API, and the other one is the worker.
+// Contender (g): graphile-worker, which fetches and completes jobs in batches. Each voucher has a queue, whose jobs run
+// one after another. NOTIFY carries the answer. The process with the variable PORT is the API, the other the worker.
 
 const CHANNEL = "redeem_ends";
-/** Jobs that a worker runs at once, the same number as for (e). */
+/** Maximum jobs that a worker runs at once, like (e). */
 const CONCURRENCY = 64;
-/** The library's connections, which fetch and complete jobs: the same number as for the work. */
+/** The library's own connections, which fetch and complete jobs: as many as the transactions have. */
 const POOL_MAX = 16;
-/** Jobs that a worker fetches at once: enough for all jobs that it runs. */
 const FETCHED_MAX = CONCURRENCY;
 /**
- * The worker completes jobs together that end in one turn of the event loop. After a longer wait, a crash would repeat
- * more jobs.
+ * The worker completes together the jobs that end in one iteration of the event loop. After a longer wait, a crash
+ * would repeat more jobs.
  */
 const COMPLETE_AFTER_MS = 0;
 /** Maximum wait for an answer, the same as the service's. Milliseconds. */

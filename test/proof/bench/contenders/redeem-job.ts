@@ -5,7 +5,7 @@ import { AppError, REFUSAL_CODES, refusal, voucherNotFound } from "../../../../s
 import { type RedeemBody, type RunTransaction, redeemInOneTransaction } from "../baselines/one-transaction.ts";
 import type { Baseline } from "../baselines/open-baseline.ts";
 
-// The parts that the contenders share: the request that a library carries, the work that it runs, and the answer.
+// What the contenders with a library share: the job's data, its work, and its answer.
 
 /** A redeem request as a library stores it. */
 export interface RedeemJob {
@@ -23,7 +23,7 @@ export function redeemId({ caller, body }: RedeemJob): string {
   return `${caller.organizationId}/${encodeURIComponent(body.externalRef)}`;
 }
 
-/** Runs one transaction, like (a). A repeated run returns the redemption of the earlier run. */
+/** Runs one transaction, like (a). If the library runs a job again, it returns the first run's redemption. */
 export async function runRedeem(
   work: Baseline["work"],
   { caller, body, attempt }: RedeemJob,
@@ -43,8 +43,8 @@ const isRefusal = (code: AppError["code"]) =>
 
 /**
  * Serves redeem requests.
- * @param execute gives a request to the library and waits for its end. If it throws, the answer is 503, and the caller
- *   repeats the request.
+ * @param execute gives a request to the library and waits for the outcome. If it throws, the answer is 503, and the
+ *   caller repeats the request.
  */
 export function serveRedeems(
   { replaceWork, serve }: Baseline,

@@ -11,8 +11,8 @@ import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
 // Contender (h): Restate. An object for each reference calls an object for each voucher, which runs the transaction as
-// a durable step. The API calls the ingress with the reference as the idempotency key. The process with a PORT is the
-// API. The other one runs the handlers and Restate's server, whose data survives a kill of both.
+// a durable step. The API calls the ingress with the reference as the idempotency key. The process that has the
+// variable PORT is the API. The other one runs the handlers and Restate's server, whose data survives a kill of both.
 
 /** The server's data and sockets. The benchmark gives each contender's processes their own folder. */
 const FOLDER = join(tmpdir(), "restate");
@@ -54,7 +54,7 @@ function startRestate(): void {
     env: { ...process.env, RESTATE_DISABLE_TELEMETRY: "true" },
   });
   const ended = new Promise((resolve) => child.once("exit", resolve));
-  // Ends this process too, so that a supervisor starts both again.
+  // Ends this process when Restate's server exits, so that a supervisor restarts both.
   child.once("exit", () => process.exit(1));
   work.use({
     async close() {
@@ -79,11 +79,9 @@ async function askUntilDone(pool: Pool, request: { path: string; method: "GET" |
 
 if (process.env.PORT === undefined) {
   startRestate();
-  // The handlers listen on the same port after each start, because an invocation continues at the address where it
-  // began.
+  // The handlers always listen on the same port, because an invocation continues at the address where it began.
   const port = await serve({ services: [reference, voucher], port: Number(process.env.METRICS_PORT) });
   const admin = new Pool("http://restate", socketOf("admin"));
-  // Tells the server the address of the handlers.
   const body = JSON.stringify({ uri: `http://127.0.0.1:${port}`, force: true });
   await askUntilDone(admin, { path: "/deployments", method: "POST", body });
   await admin.close();

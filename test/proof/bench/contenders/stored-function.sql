@@ -1,6 +1,6 @@
 -- Contender (i): baseline (a) in one round trip, without checks of keys and HTTP.
 
--- The calls of one turn, numbered for pgbench.
+-- The prepared calls, numbered in the order in which pgbench makes them.
 CREATE TABLE IF NOT EXISTS bench_calls (
   n bigint PRIMARY KEY,
   organization_id text NOT NULL,
@@ -65,7 +65,7 @@ BEGIN
 END;
 $$;
 
--- Makes the next call of the turn.
+-- Redeems with the next prepared call.
 CREATE OR REPLACE FUNCTION bench_redeem_next() RETURNS text LANGUAGE sql AS $$
   SELECT bench_redeem(organization_id, key_id, code_key, external_ref)
     FROM bench_calls WHERE n = (SELECT nextval('bench_call_numbers'));
