@@ -3,9 +3,8 @@ import type { AskFor, Exchange, History, Violation } from "./history.ts";
 import type { Records } from "./records.ts";
 import { isConfirmed, openReport } from "./rules.ts";
 
-/** Refusals because of a voucher's status. */
 const FINAL = ["voucher_used", "voucher_voided", "voucher_expired"];
-/** The refusals that each well-formed call may get. */
+/** The refusals that each valid call may get. */
 const REFUSALS: Record<string, readonly string[]> = {
   redeem: [...FINAL, "voucher_suspended", "voucher_reserved", "reservation_ended", "token_mismatch"],
   reserve: [...FINAL, "voucher_suspended", "voucher_reserved"],
@@ -16,18 +15,17 @@ const REFUSALS: Record<string, readonly string[]> = {
   acquire: ["sold_out"],
   endContract: ["wrong_status"],
 };
-/** The 404 of a reference that has redeemed nothing. */
 const UNREDEEMED = "redemption_not_found";
 /**
- * Only these operations may get `overloaded`. Other calls of partners are too few, because another caller sends the
- * floods. An issuer's acts have few connections, which faults block for long, and a key may have only two files at a
- * time.
+ * Only these operations and files may get `overloaded`. An issuer's acts have few connections, which faults block for
+ * long, and a key may read only two files at a time. Other calls of partners are too few to overload a process: only
+ * the flooder sends floods, and its calls are not judged here.
  */
 const ACTS_ON_VOUCHERS = ["void", "suspend", "resume", "extend"];
 const OVERLOADED: readonly string[] = [...ACTS_ON_VOUCHERS, "issue", "codes", "voidBatch", "endContract"];
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
 
-/** Checks each answer by itself, and compares the reservations of look-ups with the database at the end. */
+/** Checks the form of each answer, and compares the reservations that look-ups show with the database at the end. */
 export function checkAnswers(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   for (const exchange of history.exchanges) {
@@ -66,7 +64,7 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
   return "the answer is not documented";
 }
 
-/** The register's rules include the status. */
+/** `register.ts` judges the status that a look-up shows. */
 function findLookUpFault({ ask, body }: Exchange<AskFor<"lookUp">>, records: Records): string | null {
   if (body.id !== ask.voucher.id) return "it shows another voucher";
   if (body.reservation === null) return null;

@@ -1,18 +1,18 @@
 import { type AskFor, type Exchange, type History, refOf } from "./history.ts";
 import { ROUNDING_MS } from "./stepped-clock.ts";
 
-// Decides which attempts to redeem may still take effect.
+// Decides which attempts to redeem may still redeem something.
 
 export type Redeem = Exchange<AskFor<"redeem">>;
 
 /**
- * If an attempt's first read comes later than this after its request, the attempt cannot redeem. It is the longest
- * pause that an API process does not notice (2 s), plus the time after which the process treats a request as outdated
- * (5 s), plus some time for a busy machine. Milliseconds.
+ * An attempt cannot redeem if a worker first reads it later than this after the request. This is the longest pause that
+ * an API process does not notice (2 s), plus the time after which the process treats a request as outdated (5 s), plus
+ * some time for a busy machine. Milliseconds.
  */
 const FIRST_READ_MAX_MS = 10_000;
 
-/** Error codes of a redeem which say that no attempt of its reference so far has redeemed or ever will. */
+/** Codes of refusals which say that no attempt with this reference has redeemed so far, or will. */
 const DENIALS = [
   "voucher_not_found",
   "voucher_used",
@@ -27,7 +27,7 @@ const DENIALS = [
   "redeem_timeout",
 ];
 
-/** Error codes which say that this attempt never takes effect, but nothing about earlier ones. */
+/** Codes of refusals which say that this attempt redeems nothing, but say nothing about earlier attempts. */
 const NOT_CARRIED_OUT = ["rate_limited", "too_many_misses", "overloaded"];
 
 /** Whether a redeem's answer says that this attempt redeems nothing. */
@@ -40,21 +40,19 @@ export function saysNotRedeemed({ code }: Pick<Exchange, "code">): boolean {
   return code !== undefined && DENIALS.includes(code);
 }
 
-/** Whether a redeem's outcome is open, because its answer leaves it open or is missing. */
+/** Whether it is unknown if a redeem happened, because its answer says so or is missing. */
 export function isOpen({ status, code }: Pick<Exchange, "status" | "code">): boolean {
   return status === null || code === "redeem_unknown" || code === "unavailable";
 }
 
-/**
- * The latest time of a call's first read: before its answer, or, for an abandoned call, some seconds after it was sent.
- */
+/** The latest time of a call's first read: before its answer, or, without an answer, some seconds after the request. */
 export function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
   return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
 }
 
 /**
- * Whether a call has ended: another call with its reference was sent after the call's first read, and got the answer
- * that nothing was redeemed.
+ * Whether a call can no longer redeem. Another call with its reference was sent after the first read of the call's
+ * attempt, and was told that nothing was redeemed.
  */
 export function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
   return redeems.some(
@@ -63,8 +61,8 @@ export function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
 }
 
 /**
- * The voucher that each reference redeemed, from all answers and webhooks. The keys are those of `refOf`. A reference
- * never redeems a second voucher.
+ * The voucher that each reference redeemed, by all answers and webhooks. The keys are those of `refOf`. `checkRedeems`
+ * judges that no reference redeems a second voucher.
  */
 export function redeemedUnder({ exchanges, webhooks }: History): Map<string, string> {
   const shown = exchanges.flatMap(({ ask, status, body }): [string, string][] => {

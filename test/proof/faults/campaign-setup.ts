@@ -15,11 +15,11 @@ import { SeededRandom } from "./seeded-random.ts";
 
 const ORGANIZATIONS = 2;
 /**
- * Vouchers that a loop uses per second while most calls fail. A loop without unused vouchers starts again with its
- * first vouchers, which are used.
+ * How many vouchers a partner's loop uses per second while most calls fail. A loop that has used all of its vouchers
+ * starts again with the first ones.
  */
 const VOUCHERS_PER_LOOP_SECOND = 6;
-/** Users who claim and buy. They soon empty each offer, so that a new one follows every few seconds. */
+/** Users who claim and buy. They soon empty each offer, so a new offer follows every few seconds. */
 const SHOPPERS = 4;
 const OFFER_SUPPLY = 8;
 const OFFER_EVERY_MS = 3_000;
@@ -27,7 +27,7 @@ const OFFER_EVERY_MS = 3_000;
 const SECOND_LOOPS = 3;
 const SECOND_VOUCHERS = 1_500;
 
-/** The parts of a campaign: the deployments, the callers, and their histories. */
+/** The deployments, callers and histories of a campaign. */
 export type CampaignSetup = Awaited<ReturnType<typeof setUpCampaign>>;
 
 /** Creates data in both deployments, adds their receivers and a copy of the database, and starts all processes. */
@@ -81,7 +81,7 @@ export async function setUpCampaign(
   };
 }
 
-/** Starts every caller. Reports their failures at the end. */
+/** Starts every caller. The returned promises reject if a caller fails. */
 export function startCallers(setup: CampaignSetup, issuer: IssuerKey, signal: AbortSignal, goesOn: () => boolean) {
   const { cluster, random, history, organizations, first, offers, secondDeployment, secondOrganization } = setup;
   const at = { random, signal };

@@ -11,11 +11,9 @@ import type { History, SuppliedVoucher, Violation } from "./history.ts";
 import { type Organization, supplyOrganization } from "./organizations.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-// The webhooks of a campaign's organizations.
-
-/** One organization's hostile receivers of each kind. */
+/** How many hostile receivers of each kind one organization has. */
 const HOSTILE_EACH = 2;
-/** Vouchers whose webhooks are timed at the end, beside all hostile receivers. */
+/** How many webhooks are timed at the end, while every hostile receiver is enabled. */
 const TIMED_VOUCHERS = 100;
 /**
  * Maximum of the 99th percentile of deliveries to a healthy receiver, on a slow machine that still recovers. A delivery
@@ -50,7 +48,7 @@ export async function addReceivers(
   return (kind, enabled) => until(() => db.query(enable, [kind, enabled]).catch(() => null));
 }
 
-/** Gives an organization a healthy endpoint, and adds the received redemptions to the history. */
+/** Gives an organization a healthy endpoint. Adds the webhooks that it receives to the history. */
 export async function listenToWebhooks(db: pg.Pool, organizationId: string, history: History) {
   const receiver = await startReceiver(({ voucherId, sequence = 0, body }) => {
     const { externalRef, redeemCode, recordHash } = body.data as Record<
@@ -66,9 +64,7 @@ export async function listenToWebhooks(db: pg.Pool, organizationId: string, hist
   return receiver;
 }
 
-/**
- * Webhooks of an organization with a healthy receiver must not wait for another organization with hostile receivers.
- */
+/** Expects that webhooks to a healthy receiver do not wait for another organization's hostile receivers. */
 export async function checkDeliveries(
   { db, apis }: Cluster,
   hostile: Organization,

@@ -24,15 +24,15 @@ import { hasFakeTime } from "./stepped-clock.ts";
 
 export interface CampaignOptions {
   seed: number;
-  /** Duration of the faults; recovery and checks take extra time. */
+  /** How long faults are inflicted, without recovery and checks. */
   faultsMs: number;
-  /** Ends the faults after this number of them. */
+  /** Ends the campaign's faults after this many. */
   faultsMax?: number | undefined;
   /** The faults continue until this holds, because a slow machine needs longer for the same work. */
   isEnough?: (soFar: Progress) => boolean;
   /** Limits faults to these targets, to isolate a cause. */
   targets?: readonly TargetName[] | undefined;
-  /** Runs on a Redis Cluster, and on a Postgres that fails over if Patroni is available. */
+  /** Uses a Redis Cluster, and, if Patroni is available, a Postgres that fails over. */
   onCluster?: boolean;
   keepLogsIn?: string | undefined;
   /** Ends the campaign early and skips the checks. */
@@ -72,7 +72,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
       OPS_TOKEN: FLOODED_OPS_TOKEN,
       WEBHOOK_SECRET: WEBHOOK_ENV.WEBHOOK_SECRET,
       WEBHOOK_ALLOW_PRIVATE: "true",
-      // A process meets its next fault once it has logged that it serves.
+      // A fault hits a process only after the process has logged that it serves.
       LOG_LEVEL: "info",
     },
   });
@@ -135,7 +135,7 @@ async function inflict(
   return violations;
 }
 
-/** Checks the answers of the second deployment, which has to end first. */
+/** Ends the callers of the second deployment, then checks their answers. */
 async function checkSecond(
   { secondDeployment, secondHistory, cluster }: CampaignSetup,
   working: readonly Promise<void>[],
@@ -181,7 +181,7 @@ async function runOn(
       seed,
       violations,
       elapsedMs: setup.elapsedMs(),
-      /** Time from the last fault until every API process redeems again. */
+      /** How long every API process needed, after the last fault, to redeem again. Milliseconds. */
       answeredAgainMs: answeredAgain.tookMs,
     };
   } finally {
@@ -224,15 +224,13 @@ function countProgress(
     ...countAnswers(history),
     second: countAnswers(secondHistory),
     faults,
-    /** Checkpoints of the log that were signed. */
+    /** The number of checkpoints that the log's worker has signed. */
     checkpoints: notes.count,
-    /** The number of events that each follower of the feed has read. */
     followed: followed.map(({ read }) => read.length),
   };
 }
 
 function countAnswers(history: History) {
-  /** Number of requests by outcome. */
   const answers: Record<string, number> = {};
   const [refs, acquisitions] = [new Set<string>(), new Set<string>()];
   for (const { status, failure, code, ask } of history.exchanges) {

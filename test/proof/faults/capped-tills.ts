@@ -5,13 +5,13 @@ import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
 import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
 import type { SuppliedKey, SuppliedVoucher } from "./history.ts";
 
-/** The key's daily limit. It is so low that the tills reach it during the faults. */
+/** The key's daily limit, so low that the callers reach it during the faults. */
 const MAX_PER_DAY = 8;
 const TILLS = 4;
 const VOUCHERS = 2_000;
 const PAUSE_MS = { min: 100, max: 600 };
 
-/** A key with a daily limit, and the vouchers that its tills redeem. */
+/** A key with a daily limit, and the vouchers that its callers redeem. */
 interface CappedTills {
   key: SuppliedKey;
   vouchers: SuppliedVoucher[];
@@ -25,7 +25,7 @@ export async function supplyCappedTills(db: pg.Pool): Promise<CappedTills> {
   return { key: { id, secret: key, organizationId }, vouchers };
 }
 
-/** Concurrent tills with one key. Each repeats a call until it is answered. */
+/** Starts concurrent callers with one key. Each repeats a call until it gets an answer. */
 export function startCappedTills(
   { key, vouchers }: CappedTills,
   options: CallerOptions,

@@ -4,9 +4,9 @@ import type { RecordedRedemption, Records } from "./records.ts";
 const RULE = "a key redeems up to its daily limit, and never above it";
 
 /**
- * Expects that a key never redeems more than its daily limit, that no call is refused below it, and that no other key
- * is refused. A redemption may precede a refusal if its first call was sent before the refusal arrived. If a primary
- * was lost, redemptions may be lost too. Then every call that was not refused may have redeemed.
+ * Expects that a key never redeems more than its daily limit, that no call is refused below the limit, and that no
+ * other key is refused. A call may be refused only if enough references were first sent before the refusal arrived. The
+ * references are those that redeemed on one day. If a primary was lost, any call without a refusal may have redeemed.
  */
 export function checkCaps(history: History, records: Records): Violation[] {
   const ofKey = Map.groupBy(records.redemptionsByRef.values(), ({ keyId }) => keyId);

@@ -26,7 +26,6 @@ import { restoreTimes } from "./lists.ts";
 import { readRecords } from "./records.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
-/** Concurrent repeats. */
 const REPEATS_AT_ONCE = 16;
 /** Maximum number of exchanges or rows in a violation. */
 const SHOWN_MAX = 10;
@@ -36,7 +35,7 @@ export function violation(rule: string, detail: string): Violation {
   return { rule, detail, exchanges: [] };
 }
 
-/** Waits until every API process is ready and redeems a voucher. Returns a violation if that wait is hopeless. */
+/** Waits until every API process is ready and redeems a voucher. Returns a violation if this takes too long. */
 export async function checkAnswersAgain(
   cluster: Cluster,
   key: SuppliedKey,
@@ -65,7 +64,6 @@ export async function checkAnswersAgain(
   return { tookMs, violations: silent.length > 0 ? [{ rule, detail, exchanges: exchanges.slice(-SHOWN_MAX) }] : [] };
 }
 
-/** Waits until the API processes of a newly started deployment are ready. */
 export async function untilReady({ apis }: Pick<Deployment, "apis">): Promise<void> {
   for (const api of apis) await untilStarted(() => isReady(api));
 }
@@ -76,7 +74,7 @@ async function isReady(api: ApiProcess): Promise<boolean> {
   return response?.ok ?? false;
 }
 
-/** Checks every answer and the database. The service must be healthy and idle. */
+/** Checks every answer and the database. The servers must run, and no caller may be active. */
 export async function checkEverything(
   { db, apis, options, accidents }: Deployment,
   history: History,
@@ -89,7 +87,7 @@ export async function checkEverything(
   restoreTimes(history, records);
   const freezes = new Map(apis.map(({ process }) => [process.name, process.freezes]));
   violations.push(...judge(history, records, { redeemWaitMs: options.redeemWaitMs, freezes }));
-  // This check is last, because the repeat of a false answer changes the database.
+  // Last, because the repeat of a false answer changes the database.
   violations.push(...(await repeatConfirmed(apis, history)));
   const rules = { ...SOON, ...ALWAYS, ...OF_THE_SERVICE, ...(!clock.hasStepped && ON_A_STEADY_CLOCK) };
   for (const { rule, rows } of [...(await findBrokenRows(db, rules)), ...(await findBrokenChains(db))])
@@ -98,8 +96,7 @@ export async function checkEverything(
 }
 
 /**
- * Expects no redemption in a copy that was made before the first one, because the copy's worker must not run the
- * original's jobs.
+ * Expects no redemption in a copy from before the first redemption. The copy's worker must not run the original's jobs.
  */
 export async function checkUntouched(db: pg.Pool): Promise<Violation[]> {
   const { rows } = await db.query("SELECT FROM redemptions");

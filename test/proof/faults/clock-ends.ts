@@ -3,10 +3,10 @@ import type { Exchange, History } from "./history.ts";
 import { type Apply, nameOfCall, passes, type VoucherOperation, validityUntil } from "./register.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// Ends by the clock: of reservations, and of vouchers' validity. Each end is a separate operation, so that the order of
-// a voucher's calls agrees with the clock.
+// Reservations and validities end by the clock. Each end is an operation of its own, so that the order of a voucher's
+// calls agrees with the clock.
 
-/** Something that the clock ends, and its end in milliseconds of the database's clock. */
+/** A reservation or validity that the clock ends, and its end in milliseconds of the database's clock. */
 interface End {
   voucherId: string;
   name: string;
@@ -25,7 +25,7 @@ export function readExpiries({ exchanges }: History): Map<string, { voucherId: s
   return expiries;
 }
 
-/** The ends of a history, as operations. */
+/** Makes an operation for each end by the clock in a history. */
 export function clockEnds(history: History, clock: SteppedClock): VoucherOperation[] {
   const untilMs = history.exchanges.reduce((latest, { returnedMs }) => Math.max(latest, returnedMs), 0);
   const toMonotonic = readClocks(history);
@@ -48,7 +48,6 @@ export function clockEnds(history: History, clock: SteppedClock): VoucherOperati
   return [...passed.filter(({ fromMs }) => fromMs <= untilMs), ...unnamedEnds(history, clock)];
 }
 
-/** The ends that extensions may have given to vouchers. */
 function readExtensions(history: History): Iterable<End> {
   const ends = history.of("extend").map(({ ask: { voucher, validUntil } }) => {
     const atMs = Date.parse(validUntil);
@@ -58,8 +57,8 @@ function readExtensions(history: History): Iterable<End> {
 }
 
 /**
- * The ends of reservations whose answer is missing. Their exact time is unknown: at least the duration of a reservation
- * after the request.
+ * The ends of reservations whose answer is missing. Such an end comes at least a reservation's duration after the
+ * request.
  */
 function unnamedEnds({ exchanges }: History, clock: SteppedClock): VoucherOperation[] {
   const durationMs = clock.hasStepped ? 0 : shortestReservationMs(exchanges) - ROUNDING_MS;
@@ -77,8 +76,8 @@ function unnamedEnds({ exchanges }: History, clock: SteppedClock): VoucherOperat
 }
 
 /**
- * The duration of the run's reservations, which all last equally long: the shortest that a look-up shows. Zero if no
- * look-up shows one.
+ * The shortest reservation that a look-up shows, because all reservations of a run have this duration. Zero if no
+ * look-up shows one. Milliseconds.
  */
 function shortestReservationMs(exchanges: readonly Exchange[]): number {
   let shortest = Number.POSITIVE_INFINITY;

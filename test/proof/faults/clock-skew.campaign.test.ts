@@ -19,7 +19,7 @@ it.each([
 ])("reservations, deadlines and redemptions use the database's clock while the host's is %s", async (_how, skewMs) => {
   const validUntil = new Date(Date.now() + HOUR_MS / 2);
   const [reserved, redeemed] = [await issue({ validUntil }), await issue({ validUntil })];
-  // Shifts the clock of this process, which runs the API and the workers, and not the database's.
+  // Shifts the clock of this process, which runs the API and the workers. The database's clock stays right.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + skewMs });
   const before = await databaseTime(db);
   const expectNow = async (time: Date) => {

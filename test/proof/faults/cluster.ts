@@ -18,27 +18,25 @@ type Env = Record<string, string>;
 export interface ClusterOptions {
   redeemWaitMs: number;
   reservationSeconds: number;
-  /** More variables for every API and worker process. */
+  /** Variables of every API and worker process. */
   env?: Env;
   /** More variables for each worker process. There are two by default. */
   workers?: readonly Env[];
-  /** More variables for each API process. There are two. */
+  /** Further variables of each of the two API processes. */
   apis?: readonly Env[];
   /** Whether the second API process reaches Redis through its own proxy, which a test can cut. */
   apiWire?: boolean;
-  /** Whether the API processes serve the issuer API. */
   issuerApi?: boolean;
   /** The size of Redis's disk, which only root can limit. Megabytes. */
   redisDiskMb?: number;
-  /** Folder to which the processes' logs are copied at the end. */
+  /** The folder that gets a copy of the processes' logs at the end. */
   keepLogsIn?: string | undefined;
-  /** Options of the embedded Postgres, such as a standby. */
   postgres?: ConstructorParameters<typeof FaultPostgres>[2];
   /**
    * Opens a Postgres other than the embedded one, in a folder that does not exist yet, with its logs in another folder.
    */
   openPostgres?: (directory: string, logs: string) => Promise<FaultyDatabase>;
-  /** Uses a Redis Cluster of three masters with a replica each, and two shards per master, instead of one Redis. */
+  /** Uses a Redis Cluster instead of one Redis: three masters, each with a replica and two shards. */
   redisCluster?: boolean;
 }
 
@@ -63,7 +61,7 @@ export interface Deployment {
 export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 const API_PROCESSES = 2;
-/** Processes connect only with the service's rights. */
+/** The password of the roles with which processes connect. They have only the service's rights. */
 const SERVICE_PASSWORD = "service-under-faults";
 /** The prefix of the main deployment's roles. */
 const MAIN = "pva";
@@ -74,20 +72,20 @@ export const CLUSTER_SHARDS = 6;
 
 type Servers = Awaited<ReturnType<typeof openServers>>;
 
-/** Opens Postgres and Redis in a folder. Starts only a Redis Cluster and the proxies. */
+/** Opens Postgres, Redis and the proxies in a folder. Of the servers, only a Redis Cluster is started. */
 async function openServers(options: ClusterOptions, directory: string, logs: string) {
   const postgresFolder = join(directory, "postgres");
   const postgres =
     (await options.openPostgres?.(postgresFolder, logs)) ??
     new FaultPostgres(postgresFolder, await findSteadyPort(), options.postgres);
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort(), options.redisDiskMb);
-  /** Runs only during a failover of Redis. */
+  /** The replica of `redis`, which runs only during a failover of Redis. */
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
   /** The proxy between the workers and Redis. */
   const workerWire = await openTcpProxy(redis.url);
-  /** The proxy of the second API process, if it has one. */
+  /** The proxy between the second API process and Redis. */
   const apiWire = await openTcpProxy(redis.url);
-  /** If not null, the service uses this cluster instead of `redis`, `replica` and both proxies. */
+  /** If not null, the service uses this cluster instead of the servers and proxies above. */
   const redisCluster = options.redisCluster ? await startRedisCluster() : null;
   const close = async () => {
     await Promise.all([postgres, redis, replica, workerWire, apiWire].map((server) => server.close()));
@@ -98,7 +96,7 @@ async function openServers(options: ClusterOptions, directory: string, logs: str
 
 type Maker = ReturnType<typeof openMaker>;
 
-/** Creates stopped processes of the service, and a superuser's pools. */
+/** Opens a maker of the service's processes, which it does not start, and of pools for a superuser. */
 function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: Servers, logs: string) {
   const processes: ServiceProcess[] = [];
   const pools: pg.Pool[] = [];
@@ -166,7 +164,7 @@ function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
     return { options: main.options, apis: made, workers, db, accidents };
   };
   return {
-    /** Creates, but does not start, an unrelated deployment on the same servers. */
+    /** Creates an unrelated deployment on the same servers, without starting it. */
     async addDeployment(): Promise<Deployment> {
       await main.db.query("CREATE DATABASE second");
       await migrateDatabase(postgres.urlOf("second"));
@@ -187,17 +185,17 @@ function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
   };
 }
 
-/** A physical copy of the running Postgres, with an API process and a worker that wrongly share the Redis. */
+/** A physical copy of the running Postgres. Its API process and its worker wrongly use the original's Redis. */
 interface HotCopy {
   db: pg.Pool;
   worker: ServiceProcess;
   api: ApiProcess;
   promote(): Promise<void>;
-  /** Returns the number of changes that callers made on the copy. */
+  /** Stops the copy. Returns how many changes callers made on it. */
   stop(): Promise<number>;
 }
 
-/** Starts a physical copy of the running embedded Postgres, without its processes. */
+/** Starts a physical copy of the running embedded Postgres. Creates, but does not start, its processes. */
 async function startHotCopy(postgres: FaultyDatabase, maker: Maker): Promise<HotCopy> {
   const copy = await embedded(postgres).startHotCopy();
   const db = openLastingPool({ connectionString: copy.url, max: 2 });
@@ -218,7 +216,7 @@ async function startHotCopy(postgres: FaultyDatabase, maker: Maker): Promise<Hot
 /** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
 export async function openCluster(options: ClusterOptions) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-faults-"));
-  // Postgres runs as another user when the tests run as root.
+  // If root runs the tests, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const logs = join(directory, "logs");
   mkdirSync(logs);
@@ -228,7 +226,7 @@ export async function openCluster(options: ClusterOptions) {
   const maker = openMaker(options, servers, logs);
   const main: Deployment = { options, apis: [], workers: [], db: maker.openDatabase(postgres.url), accidents: [] };
   const { workers, accidents } = main;
-  /** Adds, but does not start, a worker process with extra variables. */
+  /** Creates a worker process with further variables, without starting it. */
   const addWorker = (env: Env) => {
     const own = { ...maker.redisEnv(opened.workerWire.url), ...env };
     const worker = maker.makeProcess(`worker-${workers.length + 1}`, "workers/main.ts", own, accidents);
@@ -253,14 +251,13 @@ export async function openCluster(options: ClusterOptions) {
       return { api: { process, url: `http://127.0.0.1:${PORT}` }, worker };
     },
     startHotCopy: () => startHotCopy(postgres, maker),
-    /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */
+    /** Ends freezes, and starts stopped servers and processes. Resolves once the servers run. */
     async heal(): Promise<void> {
       const ours = processesOf(main);
       for (const frozen of [postgres, redis, ...ours]) frozen.thaw();
       await Promise.all([postgres.start(), redisCluster?.heal() ?? redis.start()]);
       for (const process of ours) process.start();
     },
-    /** Stops every process and deletes every file. */
     async close(): Promise<void> {
       await maker.killAll();
       await closeServers();
@@ -295,7 +292,7 @@ async function makeIssuerLogin(db: pg.Pool, { issuerApi }: ClusterOptions, prefi
   if (issuerApi) await db.query(`CREATE ROLE ${login} LOGIN PASSWORD '${SERVICE_PASSWORD}' IN ROLE ${prefix}_admin`);
 }
 
-/** @throws Error for a Postgres under Patroni. */
+/** Returns the embedded Postgres. @throws Error if Postgres runs under Patroni. */
 export function embedded(postgres: FaultyDatabase): FaultPostgres {
   if (postgres instanceof FaultPostgres) return postgres;
   throw new Error("this needs the embedded Postgres");
@@ -306,7 +303,7 @@ export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "worker
   return [...apis.map((api) => api.process), ...workers];
 }
 
-/** The address of a database with the service's rights. */
+/** The URL of a database for a login with the service's rights. */
 export function serviceUrl(ownerUrl: string, username = "pva_api"): string {
   return Object.assign(new URL(ownerUrl), { username, password: SERVICE_PASSWORD }).href;
 }

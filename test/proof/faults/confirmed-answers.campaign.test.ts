@@ -24,7 +24,7 @@ import { FaultPostgres } from "./fault-postgres.ts";
 
 // Tests each answer in the list "What is told as final is confirmed" of docs/design/final-answers.md.
 
-/** The answers that the list calls final after a confirmation. */
+/** The answers that need a confirmation by that section's table. */
 const [, TABLE = ""] = /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(
   readFileSync("docs/design/final-answers.md", "utf8"),
 ) ?? [""];
@@ -34,7 +34,7 @@ const CONFIRMED = Array.from(TABLE.matchAll(/^\| (.*?) \| [^|]*\bconfirmation\b/
 
 type Answer = { status: number; text: string };
 
-/** Finds the session of a redeem whose COMMIT waits, by the lock that the trigger of redemptions acquires. */
+/** Finds the session of a redeem whose COMMIT waits. The session has the lock of the trigger of redemptions. */
 const WAITING_REDEEM = `
   SELECT FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
    WHERE a.wait_event = 'SyncRep' AND l.locktype = 'advisory' AND l.classid::bigint >> 16 = 21092`;
@@ -74,7 +74,7 @@ it.each(
   }
   expect(told).toEqual(Object.fromEntries(CONFIRMED.map((name) => [name, 503])));
   expect(await till.lookUp(active.code)).toMatchObject({ status: 200, body: { voucher: { status: "Active" } } });
-  // An act gives up by itself, even if nothing ends its wait.
+  // An act gives up by itself, even if its wait never ends.
   expect(await calls.renameBrand?.()).toMatchObject({ status: 503 });
 
   await postgres.promoteStandby();
@@ -101,7 +101,7 @@ it.each(
 /** Starts a primary whose commits wait for a standby, a service with its own Redis, and a receiver of webhooks. */
 async function start() {
   const directory = mkdtempSync(join(tmpdir(), "voucher-confirmed-"));
-  // Postgres runs as another user when the tests run as root.
+  // If root runs the tests, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort(), { standby: true });
   await postgres.start();
@@ -127,7 +127,7 @@ async function start() {
 type Started = Awaited<ReturnType<typeof start>>;
 
 /**
- * Waits until the worker redeems again, for another organization, because the test counts this one's webhooks and
+ * Waits until the worker redeems again. Uses another organization, because the test counts this one's webhooks and
  * redemptions.
  */
 async function untilRedeemed({ db, api }: Started): Promise<void> {
@@ -137,7 +137,7 @@ async function untilRedeemed({ db, api }: Started): Promise<void> {
   await untilStarted(async () => (await till.redeem({ code, externalRef: "first" })).status === 200);
 }
 
-/** Makes a call of each kind that acquires one of the partner's vouchers, each for a new user. */
+/** Makes every call that acquires one of the partner's vouchers, each for a new user. */
 async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
   const { listingId } = await offerBatch(db, own, 4);
   const link = await makeReferral(db, own);
@@ -155,7 +155,7 @@ async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
   return acquisitions;
 }
 
-/** Makes each change of the issuer API. Returns repeats of the calls, and a call that voids the voucher. */
+/** Makes each change of the issuer API. Returns calls that repeat the changes, and a call that voids the voucher. */
 async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, voucherId: string) {
   const { key } = await makeKey(db, own.organizationId, { scopes: ["voucher.issue"] });
   const call = async (method: "GET" | "POST", path: string, body?: object): Promise<Answer> => {
@@ -218,8 +218,8 @@ async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, vouc
 }
 
 /**
- * Creates a voucher that a user has claimed, and every call of the list whose answer shows its redemption under
- * `order`.
+ * Creates a voucher that a user has claimed, and each of the section's calls, whose answer would show the voucher's
+ * redemption under `order`.
  */
 async function makeCalls({ db, api, worker, receiver }: Started) {
   const own = await makePartner(db);

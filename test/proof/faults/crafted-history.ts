@@ -41,7 +41,7 @@ const FIRST = { ...REDEMPTION, alreadyConfirmed: false };
 const ACTIVE = { id: "vch_1", status: "Active", redeemedAt: null, reservation: null };
 const USED = { ...ACTIVE, status: "Redeemed", redeemedAt: AT };
 const TYPES = ["voucher.instance.issued", "voucher.instance.redeemed"];
-/** Reservations take 700 ms, and end at 900 ms. */
+/** Reservations begin at 200 ms and end at 900 ms. */
 const [STARTED, EXPIRES] = [new Date(200).toISOString(), new Date(900).toISOString()];
 const ticketOf = (ticket: string) => ({ ticket, token: `token of ${ticket}`, expiresAt: EXPIRES, voucher: "vch_1" });
 const heldBy = (ticket: string | null, expiresAt = EXPIRES) => ({
@@ -49,7 +49,7 @@ const heldBy = (ticket: string | null, expiresAt = EXPIRES) => ({
   reservation: { ticket, heldByCaller: ticket !== null, startedAt: STARTED, expiresAt },
 });
 
-/** The requests, and the bodies, codes or failures of the answers. */
+/** The requests, each with its answer's body or code, or the reason why no answer came. */
 const ANSWERS: Record<string, [Ask, object | string]> = {
   redeemed: [redeem, FIRST],
   "redeemed otherwise": [
@@ -196,7 +196,7 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   "eve finds nothing": [claimOf("eve"), "sold_out"],
 };
 
-/** A history of answers such as "100-200 redeemed", and of "150 webhook". By default, the vouchers never expire. */
+/** A history of answers such as "100-200 redeemed", and of webhooks: "150 webhook". By default, no voucher expires. */
 export function answersOf(calls: readonly string[], validUntilMs?: number): History {
   const history = new History();
   for (const call of calls) {
@@ -224,7 +224,7 @@ export function answersOf(calls: readonly string[], validUntilMs?: number): Hist
   return history;
 }
 
-/** A call with its body, its code, or the reason why it has no answer. */
+/** A call that got this body, this code, or no answer for this reason. */
 export function answer(
   invokedMs: number,
   returnedMs: number,

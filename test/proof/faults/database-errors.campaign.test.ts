@@ -53,9 +53,9 @@ it("an attempt that the database always refuses does not prevent another referen
 });
 
 /**
- * Makes the next `count` redemptions whose reference begins with `prefix` fail with `sqlState`. A sequence counts the
- * failures, because a rollback does not undo a sequence. The trigger runs as the owner of the sequence, because the
- * service has no right to use it.
+ * Makes the next `count` redemptions fail with `sqlState` if their reference begins with `prefix`. A sequence counts
+ * the failures, because a rollback does not undo it. The trigger runs as the sequence's owner, because the service may
+ * not use the sequence.
  */
 async function failRedemptions(sqlState: string, prefix: string, count: number): Promise<void> {
   await db.query(`

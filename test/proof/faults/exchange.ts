@@ -10,7 +10,7 @@ import type { SeededRandom } from "./seeded-random.ts";
 
 /** Longer than a redeem's wait but shorter than some freezes, so that partners sometimes give up. Milliseconds. */
 const CALL_TIMEOUT_MS = 5_000;
-/** The time after which an impatient caller abandons a running redeem, and the share of impatient calls. */
+/** When an impatient caller abandons a running redeem, in milliseconds, and how often a caller is impatient. */
 const IMPATIENT_AFTER_MS = 1_200;
 const IMPATIENT_CHANCE = 0.3;
 const RETRY_PAUSE_MS = { min: 20, max: 250 };
@@ -21,13 +21,13 @@ export interface CalledApi {
   url: string;
 }
 
-/** The common data of partners and shoppers. */
+/** What all callers need. */
 export interface CallerOptions {
   name: string;
   random: SeededRandom;
   apis: readonly CalledApi[];
   history: History;
-  /** Aborting it ends the retries, and `work` then rejects. */
+  /** Ends the retries. The caller's loop then rejects. */
   signal: AbortSignal;
 }
 
@@ -46,7 +46,7 @@ export async function askUntilAnswered(
   }
 }
 
-/** An operator erases a reference, and repeats it until the erasure reports success. */
+/** Erases a reference as an operator, and repeats this until it succeeds. */
 export async function eraseUntilDone(
   { random, history, signal, db }: Omit<CallerOptions, "name" | "apis"> & { db: pg.Pool },
   ask: AskFor<"erase">,
@@ -154,7 +154,6 @@ function placeOf({ from, after }: AskFor<"list">): string {
   return after === null ? `from=${from}` : `cursor=${encodeURIComponent(after.cursor)}`;
 }
 
-/** Selects the part of an answer that the rules need. */
 function keepOf(ask: Ask, { status, body, text, headers }: Answer): unknown {
   if (status !== 200) return body;
   switch (ask.operation) {

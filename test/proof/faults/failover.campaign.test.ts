@@ -32,7 +32,6 @@ import { FaultPostgres, withClient } from "./fault-postgres.ts";
 
 const { servers, db, keys, issue } = useService({ apis: [], workers: [] });
 
-/** Returns the status of an answer. */
 type Call = () => Promise<{ status: number }>;
 const succeed = () => ({ status: 200 });
 const fail = () => ({ status: 503 });
@@ -71,7 +70,7 @@ it("connections that are lost without being closed leave no voucher locked", asy
 });
 
 /**
- * Creates a partner, makes changes, and returns calls that repeat them. A failover could undo the changes. No call
+ * Makes changes for a new partner. Returns calls whose answers show these changes, which a failover could undo. No call
  * redeems the voucher of `order`.
  */
 async function makeRepeats(pool: pg.Pool, api: TestApi) {
@@ -104,7 +103,6 @@ async function makeRepeats(pool: pg.Pool, api: TestApi) {
   return { own, key, till, order, redeemed, repeats };
 }
 
-/** A window that is always open. */
 const ALWAYS = { opensAt: null, closesAt: null };
 
 it("the promoted server does not confirm an answer that was read from a lost primary", async () => {
@@ -126,7 +124,6 @@ it("a primary without its synchronous standby confirms nothing until the standby
   await migrateDatabase(databaseUrl);
   const admin = openLastingPool({ connectionString: databaseUrl, options: "-c synchronous_commit=local" });
 
-  /** Names the synchronous standby, which must confirm each commit. */
   const setStandby = async (name: string) => {
     await admin.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
     await admin.query("SELECT pg_reload_conf()");
@@ -170,7 +167,7 @@ it("a primary without its synchronous standby confirms nothing until the standby
 
 it("the service on a read-only database answers 503 until the host name leads to the primary", async () => {
   const { username, pathname } = new URL(servers.databaseUrl);
-  /** Makes new connections read-only, as if the host name led to a standby. Open connections do not change. */
+  /** Makes new connections read-only, as if the host name led to a standby. Open connections stay writable. */
   const setReadOnly = (value: "on" | "off") =>
     db.query(`ALTER ROLE ${username} IN DATABASE ${pathname.slice(1)} SET default_transaction_read_only = ${value}`);
   const { till, api } = await start();
@@ -189,7 +186,7 @@ it("the service on a read-only database answers 503 until the host name leads to
     await setReadOnly("off");
   }
   await untilBothSucceed(till);
-  // The last result of a probe is reused for half a second.
+  // /readyz repeats its last result for half a second.
   await until(async () => (await fetch(`${api.url}/readyz`)).status === 200);
 });
 
@@ -207,7 +204,7 @@ it("a process disconnects from a database that becomes read-only", async () => {
 
 it("a process accepts a promoted synchronous standby, and refuses a standby without all commits", async () => {
   const directory = mkdtempSync(join(tmpdir(), "voucher-promotions-"));
-  // Postgres runs as another user when the tests run as root.
+  // If root runs the tests, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort(), { standby: true });
   await postgres.start();
@@ -255,12 +252,12 @@ async function reserveAndRedeem(till: PartnerClient): Promise<number[]> {
   return replies.map(({ status }) => status);
 }
 
-/** Retries with new vouchers until both calls answer 200. */
+/** Repeats this with new vouchers until both calls answer 200. */
 async function untilBothSucceed(till: PartnerClient): Promise<void> {
   await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200));
 }
 
-/** Starts a service with the given addresses instead of the test servers'. It closes at the end of the file. */
+/** Starts a service on the test servers, some of them at other addresses. It closes at the end of the file. */
 async function start(addresses: Partial<TestServers> = {}) {
   const reached = { ...servers, ...addresses };
   const env = { REDEEM_WAIT_MS: "2000" };

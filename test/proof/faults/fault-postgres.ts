@@ -19,25 +19,23 @@ export interface FaultyDatabase {
   readonly url: string;
   readonly clock: SteppedClock;
   urlOf(database: string): string;
-  /** Starts stopped servers, which recover from a crash. */
+  /** Starts the servers that are stopped. They recover as after a crash. */
   start(): Promise<void>;
   /** Kills all processes of the primary at once, like a crash of its machine, and waits until they have ended. */
   kill(): Promise<void>;
   /**
-   * Kills one process of the primary. Postgres then ends all connections and recovers. With the embedded server, this
-   * resolves only after the recovery.
+   * Kills one process of the primary. Postgres then ends all connections and recovers. The embedded Postgres resolves
+   * only after the recovery.
    */
   killOne(random: SeededRandom): Promise<void>;
-  /** Freezes the primary. */
   freeze(): Promise<void>;
   thaw(): void;
   /** Stops everything permanently. */
   close(): Promise<void>;
 }
 
-/** The name of the standby for which commits wait. */
 const STANDBY = "standby";
-/** If a server does not respond for this long after the crash of one of its processes, it never will. Milliseconds. */
+/** A server that needs longer than this after the crash of one of its processes counts as hung. Milliseconds. */
 const HUNG_MS = 30_000;
 
 /** A Postgres server that can be killed, frozen and copied. It syncs every commit to disk, as in production. */
@@ -47,15 +45,13 @@ export class FaultPostgres implements FaultyDatabase {
   readonly #withStandby: boolean;
   #server: LocalPostgres;
   #standby: LocalPostgres | null = null;
-  /** The original server, while a copy with other files replaces it. */
+  /** The original server, while `setBack` replaces it with older files. */
   #trueServer: LocalPostgres | null = null;
   #isCutOff = false;
   #copies = 0;
   #frozen: number[] = [];
 
-  /**
-   * `standby` makes every commit wait for a standby on the same machine. `clock` lets tests step the server's clock.
-   */
+  /** `standby` adds a standby, for which every commit waits. `clock` lets tests step the server's clock. */
   constructor(directory: string, port: number, how: { standby?: boolean; clock?: boolean } = {}) {
     this.#directory = directory;
     this.#withStandby = how.standby ?? false;
@@ -109,7 +105,7 @@ export class FaultPostgres implements FaultyDatabase {
     this.#frozen = [];
   }
 
-  /** Cuts the standby off: commits wait for it until it is promoted. */
+  /** Freezes the standby. Commits wait until it is promoted. */
   cutOffStandby(): void {
     if (this.#standby === null) throw new Error("there is no standby");
     this.#isCutOff = true;
@@ -122,7 +118,7 @@ export class FaultPostgres implements FaultyDatabase {
     await killPostgres(this.#standby.directory);
   }
 
-  /** Loses the primary with its disk, and the standby takes over its address. `start` adds a new standby. */
+  /** Deletes the primary with its data, and promotes the standby at the primary's port. `start` adds a new standby. */
   async promoteStandby(onLost: () => void = () => undefined): Promise<void> {
     const [lost, standby] = [this.#server, this.#standby];
     if (standby === null) throw new Error("there is no standby");
@@ -138,8 +134,8 @@ export class FaultPostgres implements FaultyDatabase {
   }
 
   /**
-   * Copies the files of the running server and starts the copy on its own port. Its commits wait for no standby. A
-   * promoted copy has another timeline.
+   * Starts a copy of the running server's files on a port of its own. Its commits wait for no standby. A promoted copy
+   * has another timeline.
    */
   async startHotCopy({ promoted } = { promoted: false }): Promise<{ url: string; close(): Promise<void> }> {
     const copy = await this.#copy("synchronous_standby_names = ''", promoted ? { "standby.signal": "" } : {});
@@ -152,12 +148,12 @@ export class FaultPostgres implements FaultyDatabase {
     return { url: postgresUrl(copy), close };
   }
 
-  /** Copies the files of the running server, so that it can be set back to them later. */
+  /** Copies the files of the running server, so that `setBack` can use them later. */
   keepFiles(): Promise<LocalPostgres> {
     return this.#copy("synchronous_standby_names = ''");
   }
 
-  /** Replaces the server's files with saved ones, like a restored backup or snapshot of its disk. Its standby stops. */
+  /** Replaces the server's files with saved ones, as a restored backup or snapshot does. The standby stops. */
   async setBack(kept: LocalPostgres): Promise<void> {
     this.#trueServer = this.#server;
     await this.kill();
@@ -166,7 +162,7 @@ export class FaultPostgres implements FaultyDatabase {
     await this.#run(this.#server);
   }
 
-  /** Puts the right files back after `setBack`. */
+  /** Undoes `setBack`: the server has its own files again. */
   async restoreFiles(): Promise<void> {
     const [setBack, trueServer] = [this.#server, this.#trueServer];
     if (trueServer === null) throw new Error("the files were not set back");
@@ -255,7 +251,7 @@ export async function withClient<T>(url: string, work: (db: pg.Client) => Promis
   }
 }
 
-/** The number of rows that calls of callers have written. */
+/** Counts the rows that callers' requests have written. */
 export async function countChanges(db: pg.Pool): Promise<number> {
   const query = `
     SELECT (SELECT count(*) FROM redemptions) + (SELECT count(*) FROM reservations)

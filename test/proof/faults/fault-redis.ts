@@ -22,7 +22,7 @@ export type RedisLoss = "Nothing" | "AppendOnlyTail" | "SinceKept" | "Everything
 /** Loss that `appendfsync everysec` allows, in milliseconds. */
 const TAIL_MS = 1_000;
 const SAMPLE_MS = 50;
-/** How long the samples are kept: longer than any loss. Milliseconds. */
+/** How long samples of the file's size are kept: longer than any loss. Milliseconds. */
 const KEEP_MS = 60_000;
 
 /** A Redis server that tests can kill, freeze, and restart empty or without its last second of writes. */
@@ -66,7 +66,7 @@ export class FaultRedis {
     this.#pid = pid;
   }
 
-  /** Copies the server's files, so that later writes can be lost. */
+  /** Copies the server's files, so that `kill` can lose later writes. */
   keepFiles(): void {
     rmSync(this.#keptDirectory, { recursive: true, force: true });
     cpSync(this.#logDirectory, this.#keptDirectory, { recursive: true, preserveTimestamps: true });
@@ -94,9 +94,9 @@ export class FaultRedis {
     this.#signal("SIGCONT");
   }
 
-  /** Becomes a replica of another server. Resolves once it is in sync. */
+  /** Makes this server a replica of another one. Resolves once they are in sync. */
   async follow(primary: FaultRedis): Promise<void> {
-    // Start the first copy at once.
+    // Starts the first copy at once.
     await withClient(primary.#server, (client) => client.config("SET", "repl-diskless-sync-delay", "0"));
     await withClient(this.#server, async (client) => {
       await client.replicaof("127.0.0.1", primary.#server.port);
@@ -104,7 +104,7 @@ export class FaultRedis {
     });
   }
 
-  /** Becomes a primary, as after a failover. */
+  /** Makes this server a primary, as in a failover. */
   async promote(): Promise<void> {
     await withClient(this.#server, (client) => client.replicaof("NO", "ONE"));
   }
@@ -143,8 +143,8 @@ export class FaultRedis {
   }
 
   /**
-   * SIGKILL alone loses nothing, because the kernel keeps the writes. To lose writes as a machine that crashes would,
-   * this cuts the file to its length at `keptUntilMs`.
+   * SIGKILL alone loses nothing, because the kernel keeps the writes. A crash of the machine would lose some, so this
+   * cuts the file to its length at `keptUntilMs`.
    */
   #cutTail(keptUntilMs: number): void {
     const file = this.#newestLog();
@@ -152,7 +152,6 @@ export class FaultRedis {
     if (file !== null && size !== undefined && statSync(file).size > size.bytes) truncateSync(file, size.bytes);
   }
 
-  /** Records the append-only file's size now. */
   #sampleSize(): void {
     const file = this.#newestLog();
     const atMs = Date.now();

@@ -10,41 +10,40 @@ export interface Stage {
   cluster: Cluster;
   secondDeployment: Deployment;
   copyOfDatabase: Deployment;
-  /** The caller that sends floods. Its calls are not in the history. */
+  /** Sends floods of calls, which are not in the history. */
   flooder: Flooder;
-  /** An organization that acts, and the history of its calls. */
+  /** An organization that issues vouchers, and the history of its calls. */
   issuer: Pick<Organization, "keys" | "brandId" | "productId">;
   history: History;
   /** Vouchers that partners will use next. */
   upcomingVouchers: () => string[];
-  /** Turns an organization's hostile receivers of one kind on or off. */
+  /** Enables or disables an organization's hostile receivers of one kind. */
   enableReceivers: (kind: HostileKind, enabled: boolean) => Promise<unknown>;
   /**
-   * Called once a primary has stopped answering, because commits that no standby has may be lost with it. By default it
-   * stopped now. Otherwise `fromMs` is the earliest time at which it may have stopped, on the monotonic clock.
+   * Reports that a primary has stopped answering, with which commits may be lost that no standby has. `fromMs` is the
+   * earliest time at which it may have stopped, by default now. Milliseconds of the monotonic clock.
    */
   onPrimaryLost: (fromMs?: number) => void;
-  /** Called once the right files are back. `fromMs` is when they were set back, on the monotonic clock. */
+  /** Reports that the right files are back, and when older ones replaced them, on the monotonic clock. */
   onSetBack: (fromMs: number) => void;
-  /** Number of faults by kind. */
   counts: Record<string, number>;
   violations: Violation[];
 }
 
-/** Does work that excludes all other work. Returns false without doing it if the run has ended by then. */
+/** Does work while no other work of this lock runs. Returns false without doing it if the run has ended meanwhile. */
 export type Turn = <T>(work: () => Promise<T>) => Promise<T | false>;
 
 export interface Scene extends Stage {
   random: SeededRandom;
-  /** Waits. Returns at once if the run has ended, so that the caller soon undoes its fault. */
+  /** Waits, but not beyond the end of the run, so that the caller soon undoes its fault. */
   pause: (ms: number) => Promise<void>;
   /**
-   * Excludes faults of the server from work that needs a running server. A fault that needs `redisTurn` too takes
+   * Keeps faults of Postgres apart from work that needs a running Postgres. Work that needs `redisTurn` too takes
    * `postgresTurn` first.
    */
   postgresTurn: Turn;
   redisTurn: Turn;
-  /** Excludes the time in which files are set back. Work that needs several locks takes this one last. */
+  /** Keeps work apart from the time in which files are set back. Work that needs several locks takes this one last. */
   startTurn: Turn;
 }
 
@@ -54,9 +53,9 @@ export interface Fault<Action extends string = string> {
   forMs: number;
 }
 
-/** A target and the endless sequence of its faults. The same seed gives the same sequence, but not the same timing. */
+/** What faults hit, with an endless sequence of faults. A seed determines the sequence, but not the timing. */
 export interface Target {
-  /** Longest pause between two faults. Targets are independent of each other. Milliseconds. */
+  /** Longest pause between two faults of this target. Milliseconds. */
   pauseMaxMs: number;
   next(random: SeededRandom): Fault;
   /** Inflicts a fault and undoes it. Returns false if no fault was possible. */
@@ -72,14 +71,10 @@ export function target<Action extends string>(
 }
 
 /**
- * Time for jobs to accumulate before a fault, so that it meets some that no worker has started or finished.
- * Milliseconds.
+ * How long jobs accumulate before a fault, so that it hits jobs that no worker has started or finished. Milliseconds.
  */
 export const GATHER_MS = 500;
-/** Time for a restarted Postgres to recover and for callers to repeat their requests. Milliseconds. */
+/** How long a restarted Postgres recovers and callers repeat their requests. Milliseconds. */
 export const RETRIED_MS = 2_500;
-/**
- * Long enough that a replica or standby takes over, because they notice the loss after two or three seconds.
- * Milliseconds.
- */
+/** So long that a replica or standby takes over. It notices the loss after two or three seconds. Milliseconds. */
 export const takeover = (random: SeededRandom) => random.between(4_000, 7_000);

@@ -5,16 +5,15 @@ import { describeViolation } from "./history.ts";
 import { TARGET_NAMES, type TargetName } from "./nemesis.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 
-// More than the maximum time of the faults, for recovery and checks.
+// Longer than the faults, their recovery and the checks can take.
 vi.setConfig({ testTimeout: 1_800_000 });
 
-/** These faults have their own campaign, because they block Postgres for much of the time. */
+/** Targets with a campaign of their own, because they block Postgres for much of the time. */
 const ALONE: TargetName[] = ["setBack", "repeatedActs", "lockedRows", "floods"];
 
 it("partners and users get true answers, and each voucher one redemption, during faults", async () => {
   const targets = TARGET_NAMES.filter((name) => !ALONE.includes(name) && (name !== "clock" || hasFakeTime()));
-  // The plan of this seed contains nearly every kind of fault. One of them freezes a worker for longer than its jobs
-  // stay locked.
+  // This seed leads to nearly every kind of fault. One fault freezes a worker for longer than its jobs stay locked.
   const isEnough = ({ issued, voided, erased, suspended, extended, ...others }: Progress) =>
     Math.min(issued, voided, erased, suspended, extended, others.second.confirmed) > 0 &&
     Math.min(issued + voided + erased, others.acquired, others.checkpoints, others.files) > 5 &&
@@ -32,8 +31,8 @@ it("answers stay true while Postgres is set back to older files, acts and jobs r
 it.skipIf(onPath("redis-server") === null)(
   "partners and users get true answers on a Redis Cluster while masters fail and standbys take over",
   async () => {
-    // The plan of this seed kills masters, also the one that carries replies, promotes a stale replica, and kills the
-    // primary of Postgres.
+    // With this seed, faults kill masters, including the one that publishes the replies, promote a stale replica, and
+    // kill Postgres's primary.
     const isEnough = ({ faults }: Progress) => Object.keys(faults).some((fault) => fault.startsWith("redisCluster"));
     await run({ seed: 338, onCluster: true, isEnough });
   },

@@ -13,7 +13,6 @@ const LIMITS = [7, 1_000];
 /** Longer than a call may wait for an event. Milliseconds. */
 const TIMEOUT_MS = 5_000;
 const PAUSE_MS = { min: 20, max: 200 };
-/** The size of pages once the faults are over. */
 const REST_LIMIT = 1_000;
 
 /** What a follower has read: voucher and sequence of each event, in the order of arrival. */
@@ -26,7 +25,7 @@ interface Followed {
   refused: string[];
 }
 
-/** Follows the feed of a key's organization, each page at another process, until `goesOn` returns false. */
+/** Follows the feed of a key's organization until `goesOn` returns false. Each page comes from a random process. */
 export function startFeedFollowers(
   key: SuppliedKey,
   { name, random, apis, signal }: Omit<CallerOptions, "history">,
@@ -58,8 +57,8 @@ async function readPage(one: Followed, { url }: CalledApi, limit = one.limit): P
 type Listed = Record<"entityId" | "sequence", string | number>;
 
 /**
- * Each follower must have read exactly the database's events in their final order. No event was added before a cursor,
- * skipped or read twice, and the service accepted every cursor.
+ * Expects that each follower has read exactly the database's events in their final order, and that the service refused
+ * no cursor.
  */
 export async function checkFollowed(
   db: pg.Pool,

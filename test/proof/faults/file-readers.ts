@@ -12,7 +12,7 @@ import type { Organization } from "./organizations.ts";
 const CODES = 5_000;
 const READING_MS = { min: 200, max: 800 };
 
-/** The files that an organization's bookkeeper reads with the bookkeeper's key. */
+/** The files that an organization's bookkeeper reads, and the keys for them. */
 interface Files {
   /** The key may only read, as the portal requires. */
   readKey: SuppliedKey;
@@ -31,8 +31,8 @@ export async function supplyFiles(db: pg.Pool, { keys, productId }: Organization
 }
 
 /**
- * Starts a proxy in front of each process. The proxy sends HTTP/1.0 to the process, so a response may end with its
- * connection. If nginx is missing, callers use the processes directly.
+ * Starts a proxy in front of each process. It calls the process with HTTP/1.0, so that a response may end with its
+ * connection. Without nginx, callers use the processes directly.
  */
 export async function openProxies(apis: readonly ApiProcess[]) {
   if (!hasProgram("nginx")) return { proxied: apis as readonly CalledApi[], close: async () => undefined };

@@ -9,13 +9,13 @@ import { checkLists, restoreTimes } from "./lists.ts";
 import { type RecordedRedemption, toRecords } from "./records.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 
-// Truncated files, as callers of a fault campaign see them.
+// Truncated files must count as failed calls.
 
 const key = { id: "key_1", secret: "", organizationId: "org_1" };
 const list = { operation: "list", key, from: new Date(0).toISOString(), after: null, limit: Infinity } as const;
 const CHANGED = "a list never changes before its completeUntil";
 
-/** Two redemptions in the same second. Each kind of file contains both. */
+/** Two redemptions in the same second, which each kind of file contains. */
 const AT = [1_250, 1_750].map((ms) => new Date(ms).toISOString());
 const FILES: Record<NonNullable<ListAsk["file"]>, string[]> = {
   partner: [
@@ -35,7 +35,7 @@ const recorded = ["1", "2"].map((n, place): RecordedRedemption => {
   return { ...row, organizationId, keyId, ticket: null, redeemedAtMs: Date.parse(String(AT[place])) };
 });
 
-/** How a file ends: complete, or truncated after a number of lines. */
+/** How the server ends a file: after all lines, or after some of them. */
 const ENDS: Record<string, (response: ServerResponse, lines: string[]) => void> = {
   whole: (response, lines) => response.end(lines.join("")),
   "cut before its length": (response, [head = "", first = "", ...others]) => {

@@ -1,32 +1,30 @@
 import type { Ask, AskFor } from "./history.ts";
 import type { Answer, Call } from "./http-call.ts";
 
-// The files that callers read: the requests for them, and their content.
-
 export const AS_CSV = { headers: { accept: "text/csv" } };
-/** After every redemption of a run. */
+/** A time after every redemption of a run. */
 const UNTIL = "2099-01-01T00:00:00Z";
-/** The statuses of a proxy that gets no answer. */
+/** The statuses with which a proxy reports that it got no answer. */
 const BY_PROXY = [502, 504];
 
 export function isFile(ask: Ask): boolean {
   return "file" in ask && ask.file !== undefined;
 }
 
-/** How a person who signs in with the key reads the portal's file of redemptions. */
+/** The request with which a person who has signed in with the key reads the portal's file of redemptions. */
 export function portalFile(url: string, { key, from }: AskFor<"list">): Pick<Call, "method" | "url" | "headers"> {
   const authorization = `Basic ${Buffer.from(`files:${key.secret}`).toString("base64")}`;
   const headers = { authorization, "accept-language": "en" };
   return { method: "GET", url: `${url}/portal/redemptions.csv?from=${from}&to=${UNTIL}`, headers };
 }
 
-/** The answer to a call for a file. A page of the portal that refuses a file contains no code. */
+/** A file's answer. A proxy's error is a lost connection. A page with 503 has no code, so it gets `unavailable`. */
 export function readFile(answer: Answer): Answer {
   if (BY_PROXY.includes(answer.status ?? 0)) return { ...answer, status: null, failure: "reset" };
   return { ...answer, body: answer.body ?? { code: answer.status === 503 ? "unavailable" : undefined } };
 }
 
-/** The redemptions in a file, in the form of a list without an end. */
+/** The redemptions in a file, as a list of one endless page. */
 export function listInFile(completeUntil: unknown, text: string) {
   const redemptions = rowsOf(text).map((row) => ({
     externalRef: row.externalRef,
@@ -37,7 +35,7 @@ export function listInFile(completeUntil: unknown, text: string) {
   return { redemptions, completeUntil, nextCursor: "the same call again" };
 }
 
-/** The rows of a CSV file by the names of their columns. The values contain no line ends. */
+/** The rows of a CSV file, by column. No value contains a line break. */
 export function rowsOf(text: string): Record<string, string>[] {
   const [head = [], ...rows] = text
     .replace(/^\ufeff/, "")

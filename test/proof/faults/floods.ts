@@ -7,19 +7,18 @@ import type { Violation } from "./history.ts";
 import { type Answer, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** The value of OPS_TOKEN for processes under floods. */
+/** The value of OPS_TOKEN for processes that get floods. */
 export const FLOODED_OPS_TOKEN = "operations-token-of-the-campaign";
 
 /** A caller that sends floods of requests and redeems nothing. */
 export interface Flooder {
-  /** This key may read and redeem. */
+  /** May read and redeem. */
   key: string;
-  /** This key may only read, as the portal requires. */
+  /** May only read, as the portal requires. */
   readKey: string;
   voucher: { id: string; code: string };
 }
 
-/** The requests in each kind of caller's flood. */
 const FLOODS = {
   assets: () => Object.values(ASSETS).map(({ fileName }) => ({ path: `/assets/${fileName}` })),
   documents: () => [{ path: "/openapi.json" }, { path: "/docs/" }],
@@ -41,9 +40,9 @@ const FLOODS = {
 export type FloodKind = keyof typeof FLOODS;
 export const FLOOD_KINDS = Object.keys(FLOODS) as FloodKind[];
 
-/** The number of calls in a flood, and how many wait for their answers at once. */
+/** How many calls a flood has, and how many of them run at once. */
 const FLOOD = { calls: 300, atOnce: 100 };
-/** Addresses share the places for public calls, so the flood comes from its own address. */
+/** All callers of an address share a limit of concurrent public calls, so the flood has an address of its own. */
 const FLOODER_ADDRESS = "127.0.0.9";
 /** How long a caller of a flood waits. Half of the callers leave at once. Milliseconds. */
 const WAIT_MS = { leaving: 50, waiting: 5_000 };
@@ -91,7 +90,7 @@ export async function flood(
   return wrong.length === 0 ? [] : [violation("a flood gets documented answers", [...new Set(wrong)].join(", "))];
 }
 
-/** No answer, the normal answer, or a documented limit. */
+/** True without an answer, and for the normal answer or that of a documented limit. */
 function isDocumented({ status, headers }: Answer): boolean {
   if (status === null || status === 200 || status === 303) return true;
   return (status === 429 || status === 503) && Number(headers["retry-after"]) >= 1;

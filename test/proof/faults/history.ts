@@ -1,11 +1,11 @@
 import type { Failure } from "./http-call.ts";
 
-/** A voucher of the run's supply. */
+/** A voucher that callers of a run may use. */
 export interface SuppliedVoucher {
   id: string;
   code: string;
   organizationId: string;
-  /** Undefined if the time is after the run. Milliseconds of the database's clock. */
+  /** Undefined if the voucher is valid beyond the run. Milliseconds of the database's clock. */
   validUntilMs?: number;
 }
 
@@ -21,7 +21,6 @@ export interface SuppliedOffer {
   productId: string;
   batchId: string;
   listingId: string;
-  /** Number of vouchers at the start. */
   supply: number;
 }
 
@@ -48,7 +47,7 @@ export type VoucherAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
   | { operation: "events" }
   | { operation: "publicEvents" }
 );
-/** A cursor, with the last redemption before it. */
+/** A cursor, and the last redemption before its position. */
 export interface ListCursor {
   cursor: string;
   redeemedAt: string;
@@ -58,8 +57,8 @@ export interface ListCursor {
 /** The redemption of a reference. */
 export type ReferenceAsk = { operation: "redemption"; key: SuppliedKey; externalRef: string };
 /**
- * A request for a page of the organization's redemptions, from a time on or after an earlier page. With `file`, it asks
- * for all redemptions as a file of the partner API or the portal.
+ * A request for a page of the organization's redemptions, from a time or after an earlier page. With `file`, for all
+ * redemptions as a file of the partner API or the portal.
  */
 export type ListAsk = {
   operation: "list";
@@ -95,7 +94,7 @@ export interface Exchange<A extends Ask = Ask> {
   number: number;
   ask: A;
   api: string;
-  /** The number of the attempt, from 1. */
+  /** The attempt's number, from 1. */
   attempt: number;
   sentAtMs: number;
   endedAtMs: number;
@@ -105,7 +104,6 @@ export interface Exchange<A extends Ask = Ask> {
   status: number | null;
   failure: Failure | null;
   retryAfter: string | undefined;
-  /** The error code of a refusal. */
   code: string | undefined;
   /** The part of the answer that the rules need. `keepOf` selects it. */
   // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
@@ -124,7 +122,7 @@ export interface Told {
   recordHash: string;
 }
 
-/** A primary was lost at one moment within this time range. Milliseconds of the monotonic clock. */
+/** A primary was lost at some moment of this range. Milliseconds of the monotonic clock. */
 export interface Loss {
   fromMs: number;
   untilMs: number;
@@ -143,15 +141,14 @@ export interface SecretEnd {
 /** Every request of a run, in the order in which they ended. */
 export class History {
   readonly exchanges: Exchange[] = [];
-  /** The content of webhooks. `invokedMs` is also the time of their arrival. */
+  /** The received webhooks. `returnedMs` is the time of arrival. */
   readonly webhooks: Told[] = [];
-  /** The acts that ended secrets. */
   readonly secretEnds: SecretEnd[] = [];
-  /** Time ranges of losses: a primary was lost with commits that no standby had. */
+  /** When primaries were lost with commits that no standby had. */
   readonly losses: Loss[] = [];
   /**
-   * Time ranges in which the server's files were set back. Processes of the service refuse these files, but an
-   * operator's command may use them.
+   * When the server ran on older files. Processes of the service refuse these files, but an operator's command may use
+   * them.
    */
   readonly setBacks: Loss[] = [];
 
@@ -167,8 +164,8 @@ export class History {
 }
 
 /**
- * Shows erased references in lists with their original text, so that the rules need not handle erasures, and records in
- * `wasErased` that they were erased.
+ * Gives erased references in lists their original text again, so that the rules need not handle erasures. `wasErased`
+ * records the erasure.
  */
 export function restoreReferences(history: History): void {
   const plainOf = new Map(history.of("erase").map(({ ask }) => [ask.form, ask.externalRef]));
@@ -197,9 +194,8 @@ export interface Violation {
   exchanges: readonly Exchange[];
 }
 
-/** Requests that a description shows at most. */
 const SHOWN_MAX = 12;
-/** A page of redemptions would be long. */
+/** Maximum length of a body in a description, because a page of redemptions is long. */
 const SHOWN_CHARACTERS_MAX = 1_000;
 
 export function describeViolation({ rule, detail, exchanges }: Violation): string {

@@ -12,7 +12,7 @@ export type Failure =
   | "cut"
   | "timeout";
 
-/** An answer, or the failure to get one. Then status, body and headers are missing. */
+/** An answer, or the reason why there is none. Then status, body and headers are missing. */
 export interface Answer {
   requestId: string;
   status: number | null;
@@ -26,17 +26,13 @@ export interface Answer {
 export interface Call {
   method: "GET" | "POST";
   url: string;
-  /** A partner's key or a user's token. */
   key?: string;
   token?: string;
   headers?: Record<string, string>;
   body?: unknown;
   timeoutMs: number;
-  /**
-   * Connections for reuse. By default, each request opens a new one, so that no failure comes from an old connection.
-   */
+  /** Connections for reuse. Without it, each request opens a connection, so that no failure comes from an old one. */
   agent?: Agent;
-  /** The client address of the request. */
   localAddress?: string;
 }
 

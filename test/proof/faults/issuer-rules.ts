@@ -3,8 +3,8 @@ import type { Records } from "./records.ts";
 import { isConfirmed, openReport } from "./rules.ts";
 
 /**
- * The rules for issues and voids of batches, and ends of contracts. The rules in `voucher-register.ts` check the effect
- * of a void on each voucher.
+ * Checks issues and voids of batches, and ends of contracts. `voucher-register.ts` checks what a void does to each
+ * voucher.
  */
 export function checkIssuers(history: History, { batches, endedContracts }: Records): Violation[] {
   const { violations, report } = openReport();
@@ -50,13 +50,13 @@ export function checkIssuers(history: History, { batches, endedContracts }: Reco
   return violations;
 }
 
-/** The rules for erased references. Other rules check that each reference, erased or not, keeps its redemption. */
+/** Checks that lists show no erased reference. Other rules check that an erased reference keeps its redemption. */
 export function checkErasures(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   const lists = history.of("list").filter(isConfirmed);
   const erasures = history.of("erase");
   const begun = new Map(erasures.toReversed().map(({ ask, invokedMs }) => [refOf(ask), invokedMs]));
-  /** Erasures that an answer confirmed, by reference, if the redemption was confirmed before the erasure began. */
+  /** The first confirmed erasure of each reference, if its redemption was confirmed before the erasure began. */
   const told = new Map<string, Exchange>();
   for (const erasure of erasures.filter(isConfirmed)) {
     const ref = refOf(erasure.ask);

@@ -7,14 +7,12 @@ import type { Records } from "./records.ts";
 import { checkAcquisitions, checkRedeems, checkReleases, type Freeze } from "./rules.ts";
 
 /**
- * Judges all calls of a deployment by the rules of right answers, with the database at the end. `checkOrder` alone
- * judges a part of the calls. The rules of right rows are in `test/support/invariants.ts`.
- *
+ * Judges all calls of a deployment, with the database at the end. To judge only some of the calls, use `checkOrder`.
+ * The rules for rows are in `test/support/invariants.ts`.
  * - `order.ts`: an order in real time explains all answers and the rows at the end. `model/voucher.ts` decides what is
- *   right for a voucher at each moment.
- * - `rules.ts`: each row has a call that can have written it, at the time that the row names.
+ * right for a voucher at each moment.
+ * - `rules.ts`: a call can have written each row at the row's time.
  * - `answer-rules.ts`, `issuer-rules.ts`, `caps.ts`: single answers, batches and contracts, daily limits.
- *
  * @param freezes of the API processes, by process name.
  */
 export function judge(

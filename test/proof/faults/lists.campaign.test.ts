@@ -86,13 +86,13 @@ it.each<[history: string, broken: string[]]>([
 
 const isoOf = (ms: number) => new Date(ms).toISOString();
 
-/** The redemption for a text such as "1000a". */
+/** Reads a redemption from a text such as "1000a". */
 function redemptionOf(text: string) {
   const [, ms, id = ""] = /^(\d+)(\w)$/.exec(text) ?? [];
   return { voucherInstanceId: id, redeemedAt: isoOf(Number(ms)), redeemCode: `R-${id}`, externalRef: `order-${id}` };
 }
 
-/** Makes calls one after another. Records are null unless a row is recorded. */
+/** Makes a history of calls one after another. The records are null unless a text records a row. */
 function craft(calls: readonly string[]) {
   const history = new History();
   const recorded: RecordedRedemption[] = [];

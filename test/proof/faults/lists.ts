@@ -1,14 +1,12 @@
 import type { AskFor, Exchange, History, ListAsk, Violation } from "./history.ts";
 import type { Records } from "./records.ts";
 
-// The rules for lists of redemptions.
-
 /** Maximum number of reported violations of each rule, because one cause may break thousands. */
 const REPORTED_MAX = 6;
 
 type Page = Exchange<AskFor<"list">>;
 
-/** The position of a redemption in a list. Without a voucher, it is before all redemptions of that time. */
+/** A position in a list. Without a voucher, it is before all redemptions of that time. */
 interface Place {
   redeemedAtMs: number;
   voucherId: string;
@@ -17,15 +15,14 @@ interface Place {
 /** A redemption in an answer, a webhook or the database. */
 interface Known extends Place {
   organizationId: string;
-  /** Null for a webhook and the database. */
+  /** Null if a webhook or the database shows the redemption. */
   exchange: Exchange | null;
 }
 
 /**
- * Checks that each page has exactly the redemptions of its organization from its start (`from`, or the cursor of an
- * earlier page) to its end, in order. A full page ends at its last redemption, and any other page at its
- * `completeUntil`. Known redemptions come from all answers and webhooks, before or after the page, and from the
- * database.
+ * Checks that each page has exactly the redemptions of its organization, in order, from the page's start to its end.
+ * The start is `from`, or the cursor of an earlier page. A full page ends at its last redemption, any other page at its
+ * `completeUntil`. The redemptions are known from the answers and webhooks of the whole run, and from the database.
  */
 export function checkLists(history: History, records: Records | null): Violation[] {
   const known = knownOf(history, records);
@@ -43,7 +40,7 @@ export function pageAfter({ ask, body }: Page): ListAsk | null {
 }
 
 /**
- * Files of the portal show whole seconds. Gives each of their redemptions its exact time, if the database has a
+ * Files of the portal show whole seconds. Gives each redemption in such a file its exact time, if the database has the
  * redemption in this second.
  */
 export function restoreTimes(history: History, { redemptionsByVoucher }: Records): void {
@@ -91,7 +88,6 @@ function isBefore(one: Place, other: Place): boolean {
   return one.voucherId < other.voucherId;
 }
 
-/** The position after which a page begins. */
 function beginOf({ from, after }: ListAsk): Place {
   return after === null ? placeAt(from) : placeAt(after.redeemedAt, after.voucherId);
 }
@@ -125,7 +121,6 @@ function knownOf({ exchanges, webhooks }: History, records: Records | null): Rea
   return Map.groupBy(once.values(), ({ organizationId }) => organizationId);
 }
 
-/** The redemptions in an answer. */
 function showsOf(exchange: Exchange): Known[] {
   const { ask, status, body } = exchange;
   if (status !== 200 || !("key" in ask)) return [];

@@ -9,15 +9,14 @@ import { killBeforeStale } from "./redis-faults.ts";
 
 type LockedAction = "deliverAgain" | "restoreRedis" | "loseRedisTail" | "promoteStale";
 
-/** Pause between two deliveries of the same job. Milliseconds. */
+/** How long deliveries wait before the same job is delivered again. Milliseconds. */
 const AGAIN_MS = 400;
 /** Time for the last deliveries to reach their locked rows. Milliseconds. */
 const DELIVERED_MS = 300;
 
 /**
- * Other sessions lock the next vouchers. While the jobs of these vouchers wait for the locks, or after they gave up,
- * they are delivered again, as after a stall or a loss in Redis. Then the locks end. All answers that were sent by then
- * must stay true.
+ * Other sessions lock the next vouchers. While the vouchers' jobs wait for the locks, or after they gave up, Redis
+ * delivers them again, as after a stall or a loss. Then the locks end. All answers sent until then must stay true.
  */
 const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
   target<LockedAction>(
@@ -37,7 +36,7 @@ const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
             await outside.query(lock, [scene.upcomingVouchers()]);
             await scene.pause(GATHER_MS);
             await bringBack(scene, fault);
-            // Does now what the queue does by itself once the jobs' locks have expired.
+            // Does at once what BullMQ does after the jobs' locks in Redis have expired.
             await deliverAgain(scene.cluster);
             await scene.pause(DELIVERED_MS);
           });
@@ -73,9 +72,7 @@ async function bringBack({ cluster, random, pause }: Scene, { action, forMs }: F
 export const lockedRowsTarget = lockedRows({ deliverAgain: 3, restoreRedis: 2, loseRedisTail: 2 });
 export const lockedRowsOnClusterTarget = lockedRows({ deliverAgain: 2, promoteStale: 1 });
 
-/**
- * Returns the workers' jobs to the queue, like BullMQ does with jobs whose locks have expired. Returns their number.
- */
+/** Returns the workers' jobs to the queue, as BullMQ does after the jobs' locks have expired. Returns their number. */
 export async function deliverAgain(cluster: Pick<Cluster, "db" | "redis" | "redisCluster">): Promise<number> {
   const { db, redis, redisCluster } = cluster;
   const { rows } = await db.query<{ id: string }>("SELECT id FROM deployment");

@@ -35,7 +35,7 @@ beforeEach(async () => {
   servers = await openTestServers();
   files = makeTlogFiles();
   directory = mkdtempSync(join(tmpdir(), "voucher-rollback-"));
-  // Postgres runs as another user when the tests run as root.
+  // If root runs the tests, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
 });
 

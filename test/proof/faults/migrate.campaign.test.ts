@@ -17,18 +17,15 @@ const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url)
 const { servers } = useDatabase();
 const service = useService();
 let directory: string;
-/** The runs' reports of their waits, and the time of the first report on the monotonic clock. */
+/** What `migrateDatabase` reported about its waits, and when it first did so on the monotonic clock. */
 let reported: string[];
 let reportedAt: number;
 const onWait = (sentence: string) => {
   if (reported.push(sentence) === 1) reportedAt = performance.now();
 };
-/** How long a reader continues after the report of a wait: longer than two attempts. Milliseconds. */
+/** How long the reader continues after a migration has reported a wait: longer than two attempts. Milliseconds. */
 const HOLD_MS = 8_000;
-/**
- * Maximum wait of a call. It is shorter than the reader's remaining time, and much longer than one attempt of the
- * migration. Milliseconds.
- */
+/** Maximum wait of a call: shorter than the reader continues, and much longer than one attempt. Milliseconds. */
 const BLOCKED_MAX_MS = 6_000;
 
 beforeAll(async () => {
@@ -65,7 +62,7 @@ describe("a migration of a table that a long transaction is reading", () => {
       ended = true;
     });
     const waits: number[] = [];
-    // Some query had to wait for the lock of an attempt.
+    // A query had to wait until an attempt released its lock.
     const hasWaited = () => waits.some((ms) => ms > 50);
     await until(async () => {
       const askedAt = performance.now();
@@ -101,7 +98,7 @@ describe("a migration of a table that a long transaction is reading", () => {
   });
 });
 
-/** The number of vouchers for half a minute of calls, two vouchers every 40 ms. */
+/** Vouchers for half a minute of calls: two every 40 ms. */
 const CALLED_MAX = 850;
 
 it("at most a tenth of calls fail while a migration waits for a long read of vouchers", async () => {
@@ -120,7 +117,7 @@ it("at most a tenth of calls fail while a migration waits for a long read of vou
     await outside.query("SELECT count(*) FROM vouchers");
     const migrated = migrateDatabase(service.servers.ownerUrl, { directory, onWait });
     const calls: Promise<void>[] = [];
-    // Callers do not wait for each other.
+    // A caller sends its calls without waiting for the other callers.
     while (performance.now() < reportedAt + HOLD_MS || calls.length <= 50) {
       const { code } = vouchers.pop() ?? expect.fail("the run did not report its wait");
       calls.push(call(till.lookUp(code)), call(till.redeem({ code, externalRef: code })));
@@ -160,7 +157,7 @@ it("an index that is built during a long transaction is valid afterwards, and bl
   const applied = await besideTransaction(servers.db, async (outside) => {
     await outside.query("INSERT INTO quiet (id) VALUES (1)");
     const migrated = migrateDatabase(servers.ownerUrl, { directory });
-    // The first attempt has failed and left an invalid index.
+    // The first attempt failed, so its index is invalid.
     const building = `SELECT FROM pg_stat_activity
       WHERE query LIKE '%CREATE INDEX%' AND state = 'active' AND pid <> pg_backend_pid()`;
     await until(async () => {
@@ -191,7 +188,6 @@ function copyMigrations(): string {
   return copy;
 }
 
-/** Adds a migration after all others. */
 function addMigration(name: string, sql: string, to = directory): string {
   const file = `${String(readdirSync(to).length + 1).padStart(5, "0")}_${name}.sql`;
   writeFileSync(join(to, file), sql);

@@ -16,13 +16,13 @@ import type { ServiceProcess } from "./service-process.ts";
 import { setBackTarget } from "./set-back.ts";
 
 /**
- * How far a step moves the database's clock from the host's. Even two steps together are smaller than what a process
- * counts as a jump. Milliseconds.
+ * Maximum difference between the database's clock and the host's after a step. A process takes even two such steps
+ * together for no jump. Milliseconds.
  */
 const CLOCK_MAX_MS = 4_500;
-/** The size of a jump of the database's clock, which ends with the next fault. Milliseconds. */
+/** By how much a jump moves the database's clock, until the target's next fault. Milliseconds. */
 const CLOCK_JUMPS_MS = [-365 * 86_400_000, 365 * 86_400_000];
-/** The long freezes of a process, and their share of all freezes. Milliseconds. */
+/** The durations of a process's long freezes, and the share of long ones among all freezes. */
 interface LongFreezes {
   chance: number;
   fromMs: number;
@@ -31,12 +31,9 @@ interface LongFreezes {
 
 /** Freezes longer than the locks of a worker's jobs (15 s, checked every 5 s). */
 const OUTLIVING_LOCKS: LongFreezes = { chance: 0.1, fromMs: 16_000, toMs: 24_000 };
-/**
- * Freezes longer than an API process's callers wait, who then use another process, and longer than the run's
- * reservations.
- */
+/** Freezes longer than the run's reservations, and longer than callers wait before they use another API process. */
 const OUTLIVING_CALLERS: LongFreezes = { chance: 0.4, fromMs: 4_000, toMs: 6_500 };
-/** A process ends itself when it has drained for 15 s. The rest is for a slow machine. Milliseconds. */
+/** After SIGTERM, a process drains for at most 15 s. The rest is for a slow machine. Milliseconds. */
 const DRAIN_MAX_MS = 60_000;
 
 /** Waits until a process serves, after its last start. */
@@ -60,7 +57,8 @@ const ofProcess = (
     async ({ cluster, pause }, { action, forMs }) => {
       const process = find(cluster);
       if (process === undefined) throw new Error("there is no such process");
-      // On a busy machine, a start takes longer than the pauses, so no call would ever succeed.
+      // On a busy machine, a start takes longer than the pauses between faults. Without this wait, no call would
+      // succeed.
       if (!(await hasStarted(process).catch(() => false))) return false;
       if (action === "freeze") process.freeze();
       else if (action === "kill") await process.kill();
@@ -76,11 +74,11 @@ const ofProcess = (
     },
   );
 
-/** Starts processes that share the servers, and kills them. */
+/** Starts and kills processes that use the cluster's servers too. */
 const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
   target(15_000, shareFor, async (stage, { forMs }) => {
     const processes = processesOf(stage[name]);
-    // A process cannot detect files that were set back if it starts while no other process runs.
+    // A process that starts while no other process runs cannot detect that files were set back.
     const started = await stage.startTurn(async () => {
       for (const process of processes) process.start();
       await untilReady(stage[name]).catch(() => undefined);
@@ -169,7 +167,7 @@ const TARGETS = {
   ),
   clock: target(
     4_000,
-    // The difference between the clock and the host's clock.
+    // Here `forMs` is the difference between the database's clock and the host's.
     (random) => {
       const action = random.weigh({ step: 3, jump: 2 });
       return {
@@ -196,7 +194,7 @@ const TARGETS = {
       action: random.pick(["share", "promote", "shareThenPromote", "shareLate"]),
       forMs: random.between(5_000, 9_000),
     }),
-    // Excludes other faults of the server, because a copy rightly replaces an original that makes no marks.
+    // No other fault of Postgres runs meanwhile, because a copy rightly replaces an original that makes no marks.
     (scene, fault) => scene.postgresTurn(() => runHotCopy(scene, fault)),
   ),
   redisCluster: redisClusterTarget,
@@ -246,24 +244,21 @@ export function targetsOnCluster(postgresFailsOver: boolean): TargetName[] {
   return ALL_TARGETS.filter((name) => !without.includes(name));
 }
 
-/** When the faults end. */
 interface Length {
   forMs: number;
   /** Ends them after this number. */
   count?: number | undefined;
   /**
-   * If this does not hold after `forMs`, faults continue until it does, but become rarer. Ends when the wait is
-   * hopeless.
+   * If this does not hold after `forMs`, faults continue more rarely until it does, but not longer than `LATE_MAX_MS`.
    */
   isEnough: () => boolean;
 }
 
-/** Maximum additional time of the faults until this holds. Milliseconds. */
+/** Maximum additional time for `isEnough`. Milliseconds. */
 const LATE_MAX_MS = 900_000;
 
 /**
- * Inflicts each target's faults one after another, on all targets at once, until a limit is reached. Undoes every
- * fault.
+ * Inflicts faults on all targets at once, one after another on each, until a limit is reached. Undoes every fault.
  * @throws if a fault could not be inflicted.
  */
 export async function inflictFaults(
@@ -287,10 +282,7 @@ export async function inflictFaults(
     .catch(() => undefined)
     .finally(() => enough.abort());
   const startedAt = performance.now();
-  /**
-   * The factor by which pauses between faults grow after `forMs`, because on a slow machine few calls succeed between
-   * frequent faults.
-   */
+  /** The factor by which pauses grow after `forMs`. On a slow machine, few calls succeed between frequent faults. */
   const rarity = () => Math.max(1, (performance.now() - startedAt) / forMs);
   let inflicted = 0;
   const endure = async (name: TargetName) => {

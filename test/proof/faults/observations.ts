@@ -2,20 +2,20 @@ import { saysNotRedeemed } from "./attempts.ts";
 import { type AskFor, acquisitionOf, type Exchange, type History, refOf, type Told } from "./history.ts";
 import { AT_END_MS, type Records } from "./records.ts";
 
-// Translates each answer into the states that it shows. States of one subject have an order. The database at the end is
-// the last answer.
+// Translates each answer into the states that it shows. The states of a subject have an order. The database at the end
+// counts as the last answer.
 
 /** One state in an answer. */
 export interface Observation {
-  /** The subject of the state: a reference, a chain, a list, or an offer. */
+  /** What the state is of: a reference, a chain, a list, or an offer. */
   subject: string;
   /** States with a higher rank come later. */
   rank: number;
-  /** Two states of one rank must have the same content. Undefined if the answer does not contain it. */
+  /** Must be equal in all states of a subject and rank. Undefined if the answer does not contain it. */
   content?: string | undefined;
   /**
-   * Whether the answer may show this state only if a standby has it. A pending event is no final state, so a lost
-   * primary may take it along.
+   * Whether the answer may show this state only if a standby has it. A pending event is not such a state, so it may be
+   * lost with its primary.
    */
   isConfirmed: boolean;
   /** When the request was sent and its answer arrived. Milliseconds of the monotonic clock. */
@@ -28,18 +28,18 @@ export interface Observation {
 
 type Shown = Pick<Observation, "subject" | "rank" | "content"> & { isConfirmed?: boolean };
 
-/** A redemption as in an answer or a webhook. */
+/** A redemption as an answer shows it. */
 interface ShownRedemption {
   voucherInstanceId: string;
   redeemCode: string;
   redeemedAt: string;
 }
 
-// The ranks for each kind of subject.
+// The ranks of references and acquisitions, and those of offers.
 const [UNCONFIRMED, CONFIRMED] = [0, 1];
 const [LEFT, SOLD_OUT] = [0, 1];
 
-/** All states in the answers and webhooks of a run, and in the database at its end, if it is known. */
+/** All states that the answers and webhooks of a run show. With `records`, also those of the database at the end. */
 export function observe(history: History, records: Records | null): Observation[] {
   const found: Observation[] = [];
   for (const exchange of history.exchanges) {
@@ -56,7 +56,7 @@ export function observe(history: History, records: Records | null): Observation[
   return records === null ? found : [...found, ...observeEnd(found, records)];
 }
 
-/** What the database contains at the end of what the answers have shown. */
+/** The states of the database at the end, for the subjects that answers have shown. */
 function observeEnd(found: readonly Observation[], records: Records): Observation[] {
   const { redemptionsByRef, acquisitions, reservationsByTicket } = records;
   const shown = new Map<string, Shown>();
@@ -130,7 +130,7 @@ function showsOf(exchange: Exchange): Shown[] {
       const { organizationId } = ask.key;
       const listed = body.redemptions as (ShownRedemption & { externalRef: string })[];
       return [
-        // All processes, keys and organizations of a deployment share one `completeUntil`, which is in one row.
+        // Every process of a deployment reads `completeUntil` from the same row, for all keys and organizations.
         { subject: "lists", rank: Date.parse(body.completeUntil) },
         ...listed.map((one) => redemptionIs(`${organizationId} ${one.externalRef}`, one)),
       ];
@@ -149,7 +149,7 @@ function showsOf(exchange: Exchange): Shown[] {
   }
 }
 
-/** The first answer also shows that the reference was unused after the request was sent. */
+/** An answer that calls a redemption new also shows that the reference was unused when the request was sent. */
 function showsOfRedeemed(ref: string, body: ShownRedemption & { alreadyConfirmed: boolean }): Shown[] {
   return [redemptionIs(ref, body), ...(body.alreadyConfirmed === false ? [referenceIs(ref, UNCONFIRMED)] : [])];
 }
@@ -162,7 +162,7 @@ function showsOfReserved({ ask, body }: Exchange<AskFor<"reserve">>): Shown[] {
   ];
 }
 
-/** `hashes` has one element for each event, or null while the event is pending. */
+/** In `hashes`, a pending event is null. */
 function showsOfChain(voucherId: string, body: { hashes: (string | null)[] }): Shown[] {
   const pendingFrom = body.hashes.indexOf(null);
   const sealed = pendingFrom < 0 ? body.hashes : body.hashes.slice(0, pendingFrom);

@@ -17,8 +17,8 @@ import { SeededRandom } from "./seeded-random.ts";
 import { GROWTHS, grow, isKnown, readEnd, readTransaction } from "./set-back.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// Each test plays one order of events that the campaign meets at random: a caller has an answer that another process
-// could still contradict.
+// Each test makes one order of events that the campaign meets only at random: a caller has an answer that another
+// process could still contradict.
 
 /** The redeem wait. Half of it is for a locked row, and the rest is for a second delivery. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
@@ -26,7 +26,7 @@ const REDEEM_WAIT_MS = 10_000;
 const own = useFaultCluster({
   redeemWaitMs: REDEEM_WAIT_MS,
   issuerApi: true,
-  // The log has a line for each accepted request.
+  // At this level, an API logs each accepted request.
   env: { LOG_LEVEL: "info", OPS_TOKEN: FLOODED_OPS_TOKEN },
 });
 const { newOrder, newOrders, newVoucher, get, post, redeem, redeemAll, countRedemptions, countRedeemJobs } = own;
@@ -76,14 +76,16 @@ it.each(
   expect(repeats.map(({ body }) => body?.alreadyConfirmed)).toEqual(orders.map(() => true));
 });
 
-/** Lets a redeem give up at a locked row, while `deliverLater` delivers its job again. Then the lock ends. */
+/**
+ * Redeems a voucher whose row stays locked until the redeem gives up. Meanwhile `deliverLater` delivers its job again.
+ */
 async function redeemBesideLock(deliverLater: (answered: Promise<Answer>) => Promise<Answer>) {
   const order = newOrder();
   const answer = await whileLocked(cluster.db, [order.id], async () => {
     const asked = redeem(order, api);
     await untilWaiting(cluster.db, 1, "worker");
     const answered = await deliverLater(asked);
-    // The second delivery has reached the row, or was too late.
+    // The second delivery waits for the row, or came too late.
     await until(async () => (await countWaiting(cluster.db, "worker")) > 0 || (await hasNoJob()));
     return answered;
   });
@@ -95,7 +97,7 @@ const hasNoJob = async () => (await countRedeemJobs()).all === 0;
 
 it("a second delivery of a redeem job redeems nothing after the caller was told that nothing changed", async () => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
-    // Both deliveries wait equally long, so the first gives up before the second.
+    // Both deliveries wait equally long, so the first one gives up first.
     await until(async () => (await longestWaitMs(cluster.db)) > 1_500);
     expect(await deliverAgain(cluster)).toBe(1);
     return asked;
@@ -113,7 +115,7 @@ it.each([
     await until(async () => (await countWaiting(cluster.db, "worker")) === 0);
     await cluster.redis.kill(loss);
     await cluster.redis.start();
-    // Does the same as the queue after the job's lock has expired.
+    // Does what BullMQ does after the job's lock has expired.
     await until(async () => (await deliverAgain(cluster)) > 0 || (await hasNoJob()));
     return answered;
   });
@@ -194,7 +196,7 @@ it("answers before a promotion agree with answers after it, even if waiting sess
 const FLOODED_MS = 700;
 
 /**
- * Floods may be repeated this often, because on a busy machine a call during a flood may exceed a limit of 1.5 seconds.
+ * Maximum repeats of a flood, because on a busy machine a call during a flood may once exceed a limit of 1.5 seconds.
  */
 const FLOODS_MAX = 3;
 
@@ -210,7 +212,7 @@ it("no flood by one caller costs another caller an answer", async () => {
   }
 });
 
-/** Makes other callers' calls during a flood. Returns the calls without their answer, with the reason. */
+/** Calls as another caller during a flood. Returns the calls that failed, with the reasons. */
 async function callDuring(play: (isOver: () => boolean) => Promise<unknown>) {
   let isOver = false;
   const endAt = performance.now() + FLOODED_MS;

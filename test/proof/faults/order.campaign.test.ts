@@ -12,7 +12,7 @@ import {
 } from "./records.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 
-// Checks the rules of order with hand-made histories.
+// Checks `checkOrder` on hand-made histories.
 
 const OLDER = "no answer shows an older state than one shown before it was asked";
 const DIFFERENT = "no two answers show different contents of a final state";
@@ -38,7 +38,7 @@ it.each<[calls: string, broken: string[]]>([
   ["50-99 found", [REGISTER]],
   ["100-200 redeemed, 150 webhook, 201-300 active", [REGISTER]],
   ["100-300 redeemed, 150 webhook, 160-170 active", [REGISTER]],
-  // An outcome that stays open may take effect at any later time, or never.
+  // An attempt whose outcome is unknown may take effect at any later time, or never.
   ["100-200 unknown, 300-400 active", []],
   ["100-200 unknown, 300-400 active, 401-500 used, 501-600 found", []],
   ["100-200 unknown, 300-400 used, 401-500 active", [REGISTER]],
@@ -64,11 +64,11 @@ it.each<[calls: string, broken: string[]]>([
   ["50-60 unknown, 100-200 redeemed elsewhere, 70-80 used", [REGISTER]],
   ["50-60 unknown, 100-200 unknown elsewhere, 300-400 used", []],
   ["300-400 unknown, 100-200 used", [REGISTER]],
-  // A key that has reached its daily limit.
+  // A refusal because of the daily limit shows that the reference redeemed nothing.
   ["100-200 capped, 201-300 active", []],
   ["100-200 redeemed, 201-300 capped", [REGISTER]],
   ["100-200 reserved, 201-300 other key capped", [REGISTER]],
-  // A void of a batch voids each voucher at some moment, or finds it already final.
+  // The void of a batch voids each voucher at some moment, unless the voucher is already redeemed.
   ["100-200 batch voided, 201-300 voided, 301-400 refused as voided", []],
   ["100-200 redeemed, 100-200 batch void ended, 201-300 used", []],
   ["100-200 batch voided, 201-300 active", [REGISTER]],
@@ -115,7 +115,7 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 reserved, 201-300 mismatched by its ticket and a strange token", []],
   ["100-200 reserved, 201-300 released, 301-400 mismatched by its ticket and a strange token", [REGISTER]],
   ["100-200 reserved, 201-300 taken until later", [REGISTER]],
-  // A call without an answer also respects a reservation.
+  // A redeem or reserve whose answer is missing cannot have overridden a live reservation.
   ["100-200 reserved, 210-220 other reserve gone, 300-400 free", [REGISTER]],
   ["100-200 reserved, 210-220 other redeem gone, 300-400 used", [REGISTER]],
   ["100-200 reserved, 210-220 other redeem gone, 910-950 used", []],
@@ -172,7 +172,7 @@ it.each<[calls: string, broken: string[]]>([
   ["910-920 voids", [REGISTER]],
   ["910-920 refused as expired, 930-940 expiry recorded", []],
   ["100-200 expiry recorded", [REGISTER]],
-  // A redemption that is decided in time may be committed and visible later.
+  // A redemption that was decided while the voucher was valid may become visible after the end.
   ["850-990 redeemed, 910-920 expired", []],
   ["100-200 gone, 910-920 expired, 930-940 used", []],
   ["905-910 gone, 930-940 used", [REGISTER]],
@@ -221,8 +221,8 @@ it.each<[calls: string, broken: string[]]>([
   expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
 });
 
-// The second number is the time at which the primary is lost. A change without an answer may be lost with it if no
-// standby has the change, even if another call has read it.
+// `lostMs` is when the primary is lost. An unanswered change may be lost with it if no standby has the change, even if
+// another call has read the change.
 it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 claimed, 201-300 issued", 50, [OLDER]],
   ["100-200 claimed, 201-300 issued", 250, []],
@@ -244,7 +244,7 @@ it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 reserved, 201-300 release unknown, 301-400 free, 450-500 held", 420, []],
   ["100-200 reserved, 201-300 release unknown, 301-400 free, 450-500 held", 250, [REGISTER]],
   ["100-200 reserved, 201-300 released, 450-500 held", 420, [REGISTER]],
-  // The release confirmed that the ticket is not live, so the redemption that ended it cannot be lost.
+  // The release confirmed that the ticket is not live, so the redemption that used it cannot be lost.
   ["50-99 reserved, 100-400 timed out, 200-300 nothing released, 401-500 held", 350, [REGISTER]],
   ["50-99 reserved, 100-400 timed out, 200-300 nothing released, 401-500 held", 80, [REGISTER]],
   ["50-99 reserved, 100-400 timed out, 200-300 used, 401-500 held", 350, [REGISTER]],
@@ -296,7 +296,7 @@ const ROWS: Record<string, Parameters<typeof toRecords>[1]> = {
 
 it.each<[calls: string, row: string, broken: string[]]>([
   ["900-1100 redeemed, 1200-1300 repeated, 1200-1300 used", "redeemed", []],
-  // The history has no call for the voucher, so it was redeemed before.
+  // No call of the history redeemed the voucher, so this happened before the history.
   ["1100-1200 listed", "redeemed", []],
   ["900-1100 redeemed", "nothing", [OLDER, REGISTER]],
   ["900-1100 redeemed", "redeemed with another code", [DIFFERENT]],
@@ -330,7 +330,7 @@ it.each<[calls: string, row: string, broken: string[]]>([
   expect(brokenBy(answersOf(calls.split(", ")), toRecords(new SteppedClock(), ROWS[row] ?? {}))).toEqual(broken);
 });
 
-// The key's limit is two redemptions. The second list names the orders whose redemptions the database has.
+// The key's limit is two redemptions. `recorded` lists the orders whose redemptions the database has.
 it.each<[calls: string, recorded: number[], lostMs: number[], isBroken: boolean]>([
   ["100-200 redeemed, 100-200 redeemed otherwise, 201-300 capped", [1, 2], [], false],
   ["100-200 redeemed, 100-400 redeemed otherwise, 150-300 capped", [1, 2], [], false],

@@ -11,20 +11,16 @@ const REPORTED_MAX = 6;
 
 /**
  * Checks that the answers and webhooks of a run have an order that agrees with real time.
- *
- * Each voucher, with its reservations, is a register: `checkVoucherRegisters`. Lists and the ends of secrets have
- * separate rules: `checkLists`, `checkSecretEnds`. The states of the following subjects have an order:
- *
+ * Vouchers with their reservations, lists, and the ends of secrets have rules of their own: `checkVoucherRegisters`,
+ * `checkLists`, `checkSecretEnds`. The states of the following subjects have an order:
  * - a reference, a claim, a purchase and a reservation: unconfirmed, then confirmed;
- * - a voucher's events: their number, and the number of sealed ones;
+ * - a voucher's events: their number, and the number of sealed events;
  * - the lists of redemptions of the deployment: `completeUntil`;
  * - an offer: something left, then sold out.
- *
  * The database at the end counts as the last answer. No answer may show an older state than an answer that came before
- * its request. No two answers may show different contents of one final state. With a primary, a state that no answer
- * has called final may be lost. So such a state restricts only answers of the same primary.
+ * its request. No two answers may show different contents of a final state. A state that no answer has called final may
+ * be lost with its primary, so it restricts only answers of the same primary.
  * @param history of one deployment.
- * @param clock of the database.
  * @param records the database's content at the end, if it is known.
  */
 export function checkOrder(history: History, clock: SteppedClock, records: Records | null = null): Violation[] {
@@ -42,15 +38,15 @@ export function checkOrder(history: History, clock: SteppedClock, records: Recor
   ];
 }
 
-/** The first states, and the states that contradict them. */
+/** A state, and a later answer that contradicts it. */
 type Contradiction = [shown: Observation, contradicting: Observation];
 
-/** Finds observations before whose request an answer had already shown a state of a higher rank. */
+/** Finds states that are older than one in an answer which came before their request. */
 function findOlder(observations: readonly Observation[], epochOf: (atMs: number) => number): Contradiction[] {
   const returned = observations.toSorted((one, other) => one.returnedMs - other.returnedMs);
   const found: Contradiction[] = [];
   let latest: Observation | undefined;
-  /** The latest states that a loss of their primary may undo. */
+  /** By primary, the latest state that may be lost with it. */
   const latestOf = new Map<number, Observation>();
   let next = 0;
   for (const later of observations.toSorted((one, other) => one.invokedMs - other.invokedMs)) {

@@ -6,12 +6,10 @@ import type { CallerOptions } from "./exchange.ts";
 import type { SuppliedKey, SuppliedVoucher } from "./history.ts";
 import { type PartnerOptions, workAsPartner } from "./partner.ts";
 
-// The organizations of a campaign and their partners.
-
 export const RESERVATION_SECONDS = 3;
 export const LOOPS_PER_ORGANIZATION = 10;
 const KEYS_PER_ORGANIZATION = 3;
-/** Number of turns for which vouchers are locked in advance, so that most loops meet a locked one. */
+/** For this many vouchers of each loop, rows are locked in advance, so that most loops meet a locked row. */
 const UPCOMING_TURNS = 2;
 
 export interface Organization {
@@ -23,17 +21,16 @@ export interface Organization {
   turn: number;
 }
 
-/** The scopes of a partner's keys, which can also void the partner's own vouchers. */
+/** The scopes of a partner's keys. With `voucher.issue`, a partner can void the organization's vouchers. */
 const SCOPES: Scope[] = ["voucher.read", "voucher.redeem", "voucher.issue"];
 /** Every thirteenth voucher expires during a run. The number is a prime, so that every loop gets some. */
 const EXPIRING_EVERY = 13;
-/** Batches with their own end. */
 const EXPIRING_BATCHES = 8;
 
 /**
- * Creates an organization's data.
- * @param expiring the duration in which some vouchers expire, in milliseconds. By default none does. Vouchers of the
- *   second half never expire.
+ * Creates an organization with keys and vouchers.
+ * @param expiring the time within which some vouchers of the first half expire, in milliseconds. By default none
+ *   expires.
  */
 export async function supplyOrganization(db: pg.Pool, count: number, expiring?: number): Promise<Organization> {
   const partner = await makePartner(db);
@@ -63,7 +60,7 @@ async function supplyVouchers(
   });
 }
 
-/** Replaces some vouchers by others that expire one after another within the duration. */
+/** Replaces every thirteenth voucher by one that expires within the duration. */
 async function mixInExpiring(db: pg.Pool, partner: TestPartner, vouchers: SuppliedVoucher[], durationMs: number) {
   const each = Math.floor(vouchers.length / 2 / EXPIRING_EVERY / EXPIRING_BATCHES);
   for (let batch = 0; batch < EXPIRING_BATCHES; batch++) {
@@ -113,7 +110,7 @@ export function startPartners(
   });
 }
 
-/** Vouchers of the next turns of all loops. */
+/** The vouchers that the loops will use next. */
 export function upcomingOf({ vouchers, turn }: Organization): string[] {
   const from = (turn * LOOPS_PER_ORGANIZATION) % vouchers.length;
   return vouchers.slice(from, from + UPCOMING_TURNS * LOOPS_PER_ORGANIZATION).map(({ id }) => id);

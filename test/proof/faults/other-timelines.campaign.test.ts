@@ -10,7 +10,7 @@ import { findSteadyPort } from "../../support/steady-port.ts";
 import { until } from "../../support/until.ts";
 import { FaultPostgres } from "./fault-postgres.ts";
 
-// Copies and standbys of one server with the same Redis. At each moment, the processes use one of them.
+// One server with copies and standbys, which all share a Redis. At each moment, processes may use only one of them.
 
 let servers: TestServers;
 
@@ -47,7 +47,7 @@ it("copies of a server wait while the original makes marks, and one replaces an 
   });
   await makeMarks(successor);
   postgres.thaw();
-  // The processes of the other servers, including the resumed original, use no server.
+  // Processes with another server's address, including the resumed original's, use no server.
   const others = [...originals, ...waiting.filter((each) => each !== successor)];
   for (const each of others) await until(async () => (await each.refusal())?.state === "unavailable");
   for (let marks = 0; marks < 3; marks++) await makeMarks(successor);
@@ -75,7 +75,7 @@ it("a server fails over to its synchronous standby while a promoted older backup
   await until(async () => (await stray.asks()) === "unavailable");
   await postgres.promoteStandby();
   for (const each of own) await makeMarks(each);
-  // For longer than any other server must wait, the original's processes cannot commit.
+  // The original's processes cannot commit for longer than a copy must wait for their marks.
   await postgres.freeze();
   await until(async () => (await stray.asks()) === "copied");
   postgres.thaw();
@@ -85,10 +85,10 @@ it("a server fails over to its synchronous standby while a promoted older backup
   expect(seen).not.toContain("ok");
 });
 
-/** Starts a server, and opens processes that share their marks, until the end of the test. */
+/** Starts a Postgres. Processes opened with `open` use the same Redis. All end with the test. */
 async function openOriginal(how: { standby?: boolean } = {}) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-timelines-"));
-  // Postgres runs as another user when the tests run as root.
+  // If root runs the tests, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort(), how);
   const users: DatabaseUser[] = [];
@@ -106,7 +106,7 @@ async function openOriginal(how: { standby?: boolean } = {}) {
       users.push(user);
       return user;
     },
-    /** Waits until a process uses its server and has made or seen another mark. */
+    /** Waits until a process uses its server, and a newer mark exists than at the call. */
     makeMarks(user: DatabaseUser) {
       const before = user.newest()?.position ?? 0;
       return until(async () => (await user.asks()) === "ok" && (user.newest()?.position ?? 0) > before);

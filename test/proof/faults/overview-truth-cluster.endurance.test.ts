@@ -4,14 +4,14 @@ import { basic, OPS_TOKEN } from "../../support/browse.ts";
 import { until } from "../../support/until.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-/** The length of a healthy period of load. Milliseconds. */
+/** How long the load runs without a fault. Milliseconds. */
 const HEALTHY_MS = 600_000;
-/** The number of visitors, which any machine can serve, and each visitor's pause after an answer. Milliseconds. */
+/** So few concurrent callers that any machine can serve them, and each caller's pause after an answer. Milliseconds. */
 const [VISITORS, PAUSE_MS] = [4, 200];
-/** Maximum time until the overview shows a fault, and until it shows the fault's end. Milliseconds. */
+/** Maximum time until the overview shows a fault, and until it shows none after the repair. Milliseconds. */
 const [KNOWN_MS, CALM_MS] = [20_000, 60_000];
 
-// At the level "info", a worker logs that it works.
+// At the level "info", a worker logs that it has started.
 const own = useFaultCluster(
   { redeemWaitMs: 3_000, env: { OPS_TOKEN, LOG_LEVEL: "info" }, redisCluster: true },
   false,

@@ -22,7 +22,7 @@ import { useFaultCluster } from "./use-fault-cluster.ts";
 
 // Tests what the overview of two API and three worker processes shows first for each fault, and how soon.
 
-/** If no fault is expected, the overview must show none for this long. Each process checks twice. Milliseconds. */
+/** How long the overview must stay free of a fault that is not expected. Each process checks twice. Milliseconds. */
 const STAYS_MS = 12_000;
 const [SHARDS, HAS_CLOCK] = [2, hasFakeTime()];
 /** While this file exists, the event loop of the second API process is blocked. */
@@ -39,7 +39,7 @@ const own = useFaultCluster(
     redeemWaitMs: 3_000,
     env: {
       OPS_TOKEN,
-      // At this level, a worker logs that it works.
+      // At this level, a worker logs that it has started.
       LOG_LEVEL: "info",
       QUEUE_SHARDS: String(SHARDS),
       WEBHOOK_SECRET: "test-webhook-secret-of-32-characters",
@@ -48,7 +48,7 @@ const own = useFaultCluster(
     },
     apis: [{}, BLOCKING],
     apiWire: true,
-    // The third worker leaves the second shard to the others.
+    // The third worker serves only the first shard.
     workers: [{}, {}, { WORKER_SHARDS: "0" }],
     ...(MAY_MOUNT && { redisDiskMb: 48 }),
   },
@@ -121,26 +121,24 @@ it("the overview shows no red fault in a failover of three seconds", async () =>
 /** Maximum time until the overview shows a fault. Milliseconds. */
 const KNOWN_MS = 20_000;
 
-/** The number of visitors, which any machine can serve. */
+/** So few concurrent callers that any machine can serve them. */
 const ORDERS_AT_ONCE = 4;
 const BUSY_ORDERS_AT_ONCE = 16;
 
 interface Case {
   fault: string;
-  /** Whether orders are sent meanwhile. */
   traffic?: boolean;
   inflict(): unknown;
   mend(): unknown;
   /**
-   * The first fault that the overview must show: its severity and its runbook entry. Null if it must show no red fault,
-   * because the service continues.
+   * The severity and runbook entry that the overview must show first. Null if it must show nothing red, because the
+   * service continues.
    */
   first: string | null;
-  /** Other faults that may be red. */
   causes?: readonly string[];
   /** Texts that the overview must show at the same time, in any entry. */
   says?: readonly RegExp[];
-  /** The API process whose overview is read, by default the first. */
+  /** The API process whose overview the test reads. By default the first. */
   at?: () => ApiProcess;
   skip?: boolean;
 }
@@ -294,7 +292,7 @@ it.each(
   CASES.filter(({ skip }) => skip !== true),
 )("the overview shows within 20 s that $fault, before other faults, and no fault after the repair", async (one) => {
   const { fault, traffic = false, first, causes = [], at = () => api } = one;
-  // Waits for both API processes, because without Postgres each process continued from its own last check.
+  // Waits for both API processes. While Postgres was away, each process decided by its own checks.
   await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
   const visitors = traffic ? startVisitors(ORDERS_AT_ONCE) : null;
   await until(() => visitors === null || visitors.answered > 10);
@@ -319,8 +317,8 @@ it.each(
     await one.mend();
     mendedAt = stopwatch();
     await visitors?.stop();
-    // Removes failed jobs, which the overview would keep showing: when Postgres ends a frozen worker's session, a job
-    // may fail.
+    // Removes failed jobs, which the overview would otherwise show. A job may fail when Postgres ends the session of a
+    // frozen worker.
     if (traffic) await onRedeemQueues(async (queue) => void (await queue.clean(0, 1_000, "failed")));
   }
   const lingering = await untilCalm(read);
@@ -376,8 +374,8 @@ const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 const nameShown = ({ severity, runbook, what, subject }: Shown) => `${severity} ${runbook}: ${what} (${subject})`;
 
 /**
- * Reads the overview until its first fault is the expected one with the right text, or until the time is over. If no
- * fault is expected, reads for a while.
+ * Reads the overview until its first fault and its texts are the expected ones, or until the time is over. If no fault
+ * is expected, reads for `STAYS_MS`.
  */
 async function readUntilTold({ first, says = [] }: Case, read: () => Promise<Shown[]>): Promise<Shown[]> {
   const passedMs = stopwatch();
@@ -392,7 +390,7 @@ async function readUntilTold({ first, says = [] }: Case, read: () => Promise<Sho
   }
 }
 
-/** Waits until nothing needs attention. Returns the last fault before that. */
+/** Waits until the overview shows nothing. Returns what it showed last. */
 async function untilCalm(read = () => readAttention()): Promise<string> {
   let last = "nothing";
   await until(async () => {
@@ -411,7 +409,7 @@ async function readAttention({ url } = api): Promise<Shown[]> {
   return body.attention;
 }
 
-/** Sends orders to both API processes, this many at a time. `stop` resolves when all have their answers. */
+/** Redeems through both API processes, with this many callers. `stop` resolves once all have their answers. */
 function startVisitors(atOnce: number) {
   let isOver = false;
   const visit = async (visitor: number) => {
@@ -460,7 +458,7 @@ async function setReadOnly(value: "on" | "off"): Promise<void> {
   await cluster.db.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pva_api'");
 }
 
-/** Makes Postgres refuse marks, redemptions and canaries, like on a full disk. */
+/** Makes Postgres refuse new marks, redemptions and records of processes, as on a full disk. */
 const refuseWrites = (errcode: string, words: string) =>
   cluster.db.query(`
     CREATE FUNCTION refuse_writes() RETURNS trigger LANGUAGE plpgsql AS
@@ -469,7 +467,7 @@ const refuseWrites = (errcode: string, words: string) =>
     CREATE TRIGGER refuse BEFORE INSERT ON redemptions EXECUTE FUNCTION refuse_writes();
     CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON processes EXECUTE FUNCTION refuse_writes()`);
 
-/** A lock on the table `redemptions`, as a migration or an administrator may take it. */
+/** Locks the table `redemptions`, as a migration or an administrator may do. */
 const lock = {
   client: null as pg.PoolClient | null,
   async take(): Promise<void> {
@@ -483,7 +481,7 @@ const lock = {
   },
 };
 
-/** Reads the red faults at API processes that respond, until `stop`. */
+/** Collects the red faults of these API processes until `stop`. Skips a process that does not respond. */
 function watchReds(...apis: readonly ApiProcess[]) {
   const reds = new Set<string>();
   let isOver = false;
@@ -515,7 +513,7 @@ async function mendWebhooks(): Promise<void> {
 
 let broken = "";
 
-/** Changes an event's stored data and its hash, without triggers, and waits until the check of chains finds it. */
+/** Changes an event's data and hash without triggers. First marks the chain as broken, later removes the mark. */
 function setPayload(change: (payload: string) => string): Promise<void> {
   return withClient(postgres.url, async (superuser) => {
     if (broken === "") {
@@ -534,7 +532,6 @@ function setPayload(change: (payload: string) => string): Promise<void> {
   });
 }
 
-/** Tries to mount a file system. */
 function mayMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), "voucher-mount-"));
   const mounted =
@@ -556,15 +553,15 @@ function setRedis(name: string, value: string) {
 }
 
 /**
- * Maximum time until a message arrives. The service repeats messages once a minute, and reports the end of a fault
- * after a minute. Milliseconds.
+ * Maximum time until an alert arrives. The service repeats alerts once a minute, and reports a fault's end after a
+ * minute. Milliseconds.
  */
 const TOLD_MS = 180_000;
 
-/** Maximum time until the overview shows nothing after a fault. Milliseconds. */
+/** Maximum time after a repair until the overview shows nothing. Milliseconds. */
 const CALM_MS = 60_000;
 
 const READ_EVERY_MS = 500;
 
-/** Pause of a visitor after an answer. Milliseconds. */
+/** A caller's pause after an answer. Milliseconds. */
 const ORDER_EVERY_MS = 100;

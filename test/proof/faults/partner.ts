@@ -18,11 +18,10 @@ import { pageAfter } from "./lists.ts";
 const THINKING_MS = { min: 0, max: 60 };
 
 export interface PartnerOptions extends CallerOptions {
-  /** Keys of the organization. The partner's own key comes first. */
+  /** The organization's keys. The partner uses the first one by default. */
   keys: readonly [SuppliedKey, ...SuppliedKey[]];
-  /** Yields the partner's own next voucher. */
   nextVoucher: () => SuppliedVoucher;
-  /** Yields a voucher that another loop of the organization is using or has just used. */
+  /** Yields a voucher that another partner of the organization uses now or has just used. */
   contestedVoucher: () => SuppliedVoucher;
   foreignVoucher: () => SuppliedVoucher;
   reservationSeconds: number;
@@ -33,7 +32,6 @@ export interface PartnerOptions extends CallerOptions {
   without?: readonly CheckoutName[] | undefined;
 }
 
-/** Relative frequency of each checkout. */
 const CHECKOUTS = {
   redeemByCode: 26,
   redeemByTicket: 16,
@@ -56,32 +54,29 @@ const CHECKOUTS = {
   watchRedeem: 12,
   settle: 4,
 };
-/**
- * The number of vouchers in a batch that is issued and voided: one is redeemed, one is reserved, and one stays unused.
- */
+/** The size of a batch that is issued and voided. One voucher is redeemed, one reserved, one unused. */
 const ISSUED = 3;
 /**
- * How much longer an extended voucher is valid. Some extended vouchers expire during the run. On a slow machine, the
- * service may decide a call only after a short extension has ended, and refuses it. Milliseconds.
+ * How much longer an extended voucher is valid. With the short times, it may expire during the run. On a slow machine,
+ * the service may decide an extension only after the new end, and refuse it. Milliseconds.
  */
 const EXTENDED_MS = [500, 5_000, 86_400_000, 86_400_000];
-/** The calls that other callers repeat while they watch a redemption. */
+/** The calls of other callers while a voucher changes. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
-/** The maximum age of redemptions in a settlement. Milliseconds. */
+/** How far back a settlement's list of redemptions begins. Milliseconds. */
 const SETTLED_MS = 8_000;
-/** The sizes of pages. The smallest needs several pages, each from another API process. */
+/** The limits of a settlement's pages. Most of its lists need several pages at 20, each from another API process. */
 const SETTLED_MAX = [1_000, 100, 20];
 
 export type CheckoutName = keyof typeof CHECKOUTS;
 type Checkouts = Record<CheckoutName, () => Promise<unknown>>;
 
-/** A partner's calls. Each is repeated until it is answered. */
+/** A partner's calls. Each is repeated until it has an answer below 500. */
 function openCalls(options: PartnerOptions) {
   const { name, random, keys } = options;
   const [ownKey, ...otherKeys] = keys;
   const ask = (what: PartnerAsk) => askUntilAnswered(options, what);
-  /** The references that the partner has used. */
   const refs: string[] = [];
   return {
     ask,
@@ -156,7 +151,7 @@ function redeemOften({ random, nextVoucher }: PartnerOptions, { newRef, anotherK
   } satisfies Partial<Checkouts>;
 }
 
-/** Checkouts in which a reservation ends or is contested. */
+/** Checkouts in which a reservation ends, or another caller wants the voucher. */
 function reserveAndLeave(options: PartnerOptions, { newRef, anotherKey, redeem, reserve, release }: Calls) {
   const { random, nextVoucher, contestedVoucher, reservationSeconds } = options;
   return {
@@ -229,7 +224,7 @@ function changeBeside(options: PartnerOptions, { ask, newRef, anotherKey, redeem
   } satisfies Partial<Checkouts>;
 }
 
-/** Batches that are issued, used and voided at once, and orders whose references are erased. */
+/** The issuer issues a batch and voids it while checkouts use it. An operator erases references of orders. */
 function issueAndErase(options: PartnerOptions, { ask, newRef, anotherKey, redeem, reserve, findRedemption }: Calls) {
   const { name, random, keys, nextVoucher, productId, db } = options;
   const [key] = keys;
@@ -270,7 +265,7 @@ function issueAndErase(options: PartnerOptions, { ask, newRef, anotherKey, redee
   } satisfies Partial<Checkouts>;
 }
 
-/** The text that replaces a reference. */
+/** Reads the text that replaces an erased reference. Repeats this until Postgres answers. */
 export async function untilErasedForm(db: pg.Pool, owner: string, text: string): Promise<string> {
   return until(() => findErasedForm(db, { owner, text }).catch(() => null));
 }
@@ -287,7 +282,7 @@ function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher
 
     lookUpForeignVoucher: () => read("lookUp", foreignVoucher()),
 
-    /** Other callers read the voucher while its redemption is committed, and after the redeem was answered. */
+    /** Other callers read the voucher until after the redeem has its answer. */
     async watchRedeem() {
       const [voucher, ref] = [nextVoucher(), newRef()];
       let isOver = false;
@@ -322,9 +317,8 @@ function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher
 }
 
 /**
- * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It
- * repeats every request, with the same reference, until it gets an answer other than a 5xx. The seed determines its
- * choices, but not the answers.
+ * A partner that serves customers one after another until `goesOn` returns false. Repeats every request, with the same
+ * reference, until it gets an answer below 500. The seed determines the partner's choices, but not the answers.
  */
 export async function workAsPartner(options: PartnerOptions, goesOn: () => boolean): Promise<void> {
   const { random, without = [] } = options;
@@ -349,14 +343,13 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
 const BROWSING_MS = { min: 50, max: 250 };
 /** Longer than any run. Seconds. */
 const TOKEN_S = 2 * 86_400;
-/** How many of its latest acquisitions a shopper may repeat. */
+/** How many of the latest acquisitions a shopper may repeat. */
 const REMEMBERED_MAX = 10;
-/** Relative frequency of each visit. */
 const VISITS = { claim: 3, claimTwice: 3, buy: 3, buyTwice: 3, repeatEarlier: 4 };
 
 /**
- * Simulates users who claim and buy, one after another, until `goesOn` returns false. Each request is repeated until it
- * is answered. Some requests are sent twice at the same time, and some again later. `currentOffer` yields the offer
+ * Users who claim and buy, one after another, until `goesOn` returns false. Each request is repeated until it has an
+ * answer below 500. Some requests are sent twice at the same time, some again later. `currentOffer` yields the offer
  * that all shoppers use.
  */
 export async function workAsShopper(
@@ -366,7 +359,6 @@ export async function workAsShopper(
   const { name, random, issuer, currentOffer } = options;
   const made: AcquireAsk[] = [];
   let users = 0;
-  /** The requests of a visit. */
   const plan = async (visit: keyof typeof VISITS): Promise<AcquireAsk[]> => {
     if (visit === "repeatEarlier") return made.length > 0 ? [random.pick(made)] : [];
     const id = `${name}-user-${++users}`;

@@ -18,8 +18,8 @@ const USER = "postgres";
 const PASSWORD = "faults";
 const DATABASE = "vouchers";
 /**
- * Patroni's times in seconds: how long the leader's lock lasts after the leader's death, the pause between checks, and
- * how long etcd may be silent. Production needs longer times. Patroni 3.2 and later raises the first to 20 s.
+ * Seconds: how long a dead leader's lock lasts, the pause between checks, and how long etcd may be silent. Production
+ * needs longer times. Patroni 3.2 and later raises the first to 20 s.
  */
 export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
 
@@ -41,13 +41,13 @@ export function hasPatroni(say = (line: string): void => void process.stderr.wri
   return left.length === 0;
 }
 
-/** The folder of Debian's newest Postgres with all programs for Patroni. The embedded Postgres has no pg_basebackup. */
+/** The folder of Debian's newest Postgres that has all programs for Patroni. The embedded one has no pg_basebackup. */
 function findPrograms(): string | null {
   const versions = existsSync(DEBIAN_POSTGRES) ? readdirSync(DEBIAN_POSTGRES).map(Number) : [];
   return versions.length === 0 ? null : join(DEBIAN_POSTGRES, String(Math.max(...versions)), "bin");
 }
 
-/** Three Postgres nodes under Patroni with a synchronous standby, and HAProxy in front. */
+/** Three Postgres nodes under Patroni, one of them a synchronous standby, and HAProxy in front. */
 export class PatroniPostgres implements FaultyDatabase {
   readonly clock = new SteppedClock();
   readonly nodes: readonly PatroniNode[];
@@ -62,9 +62,7 @@ export class PatroniPostgres implements FaultyDatabase {
     this.#others = others;
   }
 
-  /**
-   * Starts everything in a new folder and waits until two standbys follow the primary. `logs` is a folder for the logs.
-   */
+  /** Starts everything in a new folder, with the logs in `logs`. Resolves once two standbys follow the primary. */
   static async open(directory: string, logs: string): Promise<PatroniPostgres> {
     mkdirSync(directory);
     chmodSync(directory, 0o755);
@@ -115,9 +113,7 @@ export class PatroniPostgres implements FaultyDatabase {
     return this.nodes.filter((node) => node !== primary);
   }
 
-  /**
-   * Starts dead nodes and waits until the primary has a standby that may take over. The others may still be copying.
-   */
+  /** Starts dead nodes. Resolves once one standby may take over, even if another one still copies. */
   start(): Promise<void> {
     return this.untilFollowedBy(1);
   }
@@ -176,12 +172,10 @@ export class PatroniNode {
   /** The port of Postgres itself. */
   readonly port: number;
   readonly patroniPort: number;
-  /** The proxy through which standbys reach this node. */
   readonly replication: TcpProxy;
   readonly #directory: string;
   readonly #logFile: string;
   #process: ChildProcess | null = null;
-  /** The processes of Postgres, while they are frozen. */
   #frozen: number[] | null = null;
 
   private constructor(directory: string, logFile: string, ports: Ports, replication: TcpProxy) {
@@ -209,7 +203,7 @@ export class PatroniNode {
     return join(this.#directory, "data");
   }
 
-  /** Starts Patroni, which starts Postgres. Does nothing when it runs. */
+  /** Starts Patroni, which starts Postgres, unless Patroni runs. */
   start(): void {
     if (this.#process !== null) return;
     const env = { HOME: this.#directory, LC_ALL: "C.UTF-8" };
@@ -217,7 +211,7 @@ export class PatroniNode {
     this.#process = startProgram(this.#logFile, "patroni", [join(this.#directory, "patroni.yml")], env, options);
   }
 
-  /** Patroni's answer at one of its addresses: 200 means yes. Null if it does not respond. */
+  /** The status with which Patroni answers at a path, where 200 means yes. Null if it does not respond. */
   status(path: "primary" | "replica"): Promise<number | null> {
     return fetchStatus(`http://127.0.0.1:${this.patroniPort}/${path}`);
   }
@@ -226,9 +220,7 @@ export class PatroniNode {
     return urlAt(this.port, database);
   }
 
-  /**
-   * Whether at least this many standbys stream. A standby must be synchronous if `synchronous` is true, otherwise none.
-   */
+  /** Whether this many standbys stream, and one of them is synchronous exactly if `synchronous` is true. */
   async isFollowedBy(standbys: number, synchronous: boolean): Promise<boolean> {
     const query = "SELECT state, sync_state AS sync FROM pg_stat_replication WHERE application_name LIKE 'pg_'";
     const limits = { connectionTimeoutMillis: 3_000, query_timeout: 10_000 };
@@ -247,7 +239,7 @@ export class PatroniNode {
     this.#frozen = null;
   }
 
-  /** Kills all processes of Postgres. Its Patroni stays and may give up the leader's lock. */
+  /** Kills all processes of Postgres. Patroni stays, and may give up the leader's lock. */
   killPostgresOnly(): Promise<void> {
     return killPostgres(this.#data);
   }
@@ -263,8 +255,8 @@ export class PatroniNode {
   }
 
   /**
-   * Resumes Postgres without its Patroni. If it were resumed too, Debian's Patroni 3.0 would take the leader's lock
-   * back from its successor. In production, a watchdog prevents this. `start` starts Patroni again.
+   * Resumes Postgres without its Patroni. A resumed Patroni 3.0 of Debian would take the leader's lock back from its
+   * successor, which a watchdog prevents in production. `start` starts Patroni again.
    */
   thaw(): void {
     if (this.#frozen === null) return;
@@ -299,7 +291,7 @@ function settingsOf(name: string, directory: string, ports: Ports, replication: 
         ...PATRONI_TIMES,
         // A crashed primary is replaced at once.
         primary_start_timeout: 0,
-        // Limits how much an asynchronous failover may lose. The failover in the test loses less than this.
+        // Limits how much an asynchronous failover may lose. The tests' failover loses less.
         maximum_lag_on_failover: 64 * 1_048_576,
         synchronous_mode: true,
         synchronous_mode_strict: true,
@@ -365,7 +357,7 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** As root, the ids of the user that Debian's packages create for Postgres, because Postgres refuses to run as root. */
+/** If root runs the tests, the user that Debian creates for Postgres, because Postgres refuses to run as root. */
 function owner(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));

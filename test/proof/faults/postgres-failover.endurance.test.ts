@@ -10,12 +10,12 @@ import { untilReady } from "./checker.ts";
 import { type Cluster, openCluster } from "./cluster.ts";
 import { hasPatroni, PATRONI_TIMES, type PatroniNode, PatroniPostgres } from "./patroni.ts";
 
-/** Longest time without a confirmed redemption. Milliseconds. */
+/** Maximum time without a confirmed redemption. Milliseconds. */
 const GAP_MS = 5_000;
-/** How long the lock of a crashed Patroni delays its successor. Milliseconds. */
+/** How long a crashed leader keeps its lock, so that no other node takes over. Milliseconds. */
 const LOCK_MS = PATRONI_TIMES.ttl * 1_000;
 
-/** Whether every failover runs, or only the shorter half, which takes two minutes less. */
+/** Whether to run every failover, or only half of them, which takes two minutes less. */
 const ALL = process.env.FAILOVER === "all";
 
 let cluster: Cluster;

@@ -3,7 +3,7 @@ import { until } from "../../support/until.ts";
 import { embedded } from "./cluster.ts";
 import { type Fault, RETRIED_MS, type Scene } from "./fault-target.ts";
 
-// The faults of the Postgres server that serves the deployment.
+// The faults of the deployment's Postgres.
 
 export type PostgresAction =
   | "kill"
@@ -14,7 +14,7 @@ export type PostgresAction =
   | "crashAndPromote"
   | "endWaitsAndPromote";
 
-/** Pause before waiting sessions are ended again. Milliseconds. */
+/** How long to wait before ending the sessions that wait meanwhile. Milliseconds. */
 const END_EVERY_MS = 100;
 
 export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<PostgresAction>): Promise<void> {
@@ -35,7 +35,7 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
         await pause(forMs);
       });
     case "stallCommits": {
-      // Makes commits wait for a standby that does not exist. They keep their rows locked, but reads continue.
+      // Makes commits wait for a standby that does not exist. Their rows stay locked, but reads continue.
       const waitFor = async (name: string) => {
         for (const statement of [`ALTER SYSTEM SET synchronous_standby_names = '${name}'`, "SELECT pg_reload_conf()"])
           await until(() => db.query(statement).catch(() => null));
@@ -46,8 +46,8 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
     }
     case "crashAndPromote":
     case "endWaitsAndPromote": {
-      // Commits wait for a disconnected standby. A crash, or the end of the waiting sessions, makes them visible. Then
-      // the primary is lost.
+      // Commits wait for a standby that is cut off. A crash, or the end of their sessions, makes them visible. Then the
+      // primary is lost.
       const own = embedded(postgres);
       own.cutOffStandby();
       if (action === "endWaitsAndPromote") await endWaits(scene, random.pick(ENDS), forMs + RETRIED_MS);
@@ -71,12 +71,12 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
   }
 }
 
-/** Ways to end a COMMIT's wait for a standby: with its session, or the wait alone. */
+/** How to end a COMMIT's wait for a standby: the whole session, or only the wait. */
 export const ENDS = ["pg_terminate_backend", "pg_cancel_backend"] as const;
 
 /**
- * Ends every wait for a standby repeatedly, so that callers see commits that the standby lacks, and use them.
- * It also ends waits of operators' sessions, for which it needs a superuser's rights.
+ * Repeatedly ends every wait for a standby, so that callers see commits that the standby lacks. This includes waits of
+ * operators' sessions, which needs a superuser's rights.
  */
 export async function endWaits(
   { cluster: { db }, pause }: Pick<Scene, "cluster" | "pause">,

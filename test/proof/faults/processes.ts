@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { until } from "../../support/until.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** Lists the running processes of this machine without zombies, from /proc where it exists, else from ps. */
+/** Lists this machine's processes without zombies, from /proc if it exists, otherwise from ps. */
 export function listProcesses(): { pid: number; parent: number; command: string }[] {
   const lines = existsSync("/proc/self/stat")
     ? readdirSync("/proc").map(readProcess)
@@ -15,7 +15,7 @@ export function listProcesses(): { pid: number; parent: number; command: string 
   });
 }
 
-/** Pid, state, parent and command of an entry of /proc; empty for other entries and ended processes. */
+/** The pid, state, parent and command of a process in /proc. Empty for other entries and ended processes. */
 function readProcess(name: string): string {
   if (!/^\d+$/.test(name)) return "";
   try {
@@ -44,7 +44,7 @@ export function findPostmaster(directory: string): number | null {
   return listProcesses().some((listed) => listed.pid === pid) ? pid : null;
 }
 
-/** Stops the postmaster first, so that it starts no new processes, and then its children. Returns their pids. */
+/** Stops the postmaster, which then starts no processes, and after that its children. Returns their pids. */
 export function freezePostgres(directory: string): number[] {
   const postmaster = findPostmaster(directory);
   if (postmaster === null) return [];
@@ -64,8 +64,8 @@ export async function killPostgres(directory: string): Promise<void> {
 }
 
 /**
- * Kills one process of a server, if the server has one. Returns a function that says whether the server's other
- * processes of that time have ended too.
+ * Kills a random process of a server, if it has one. Returns a function that says whether all other processes of that
+ * time have ended too.
  */
 export function killOneOf(directory: string, random: SeededRandom): (() => boolean) | null {
   const postmaster = findPostmaster(directory);
@@ -76,8 +76,8 @@ export function killOneOf(directory: string, random: SeededRandom): (() => boole
 }
 
 /**
- * Deletes the file with the server's pid. After the server's end, the pid may belong to another process or a zombie,
- * which pg_ctl would mistake for the server.
+ * Deletes the file with the server's pid. Otherwise pg_ctl would take any process or zombie with this pid for the
+ * server.
  */
 export function forgetPostmaster(directory: string): void {
   rmSync(pidFile(directory), { force: true });

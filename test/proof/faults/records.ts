@@ -11,11 +11,11 @@ export interface RecordedRedemption {
   redeemCode: string;
   externalRef: string;
   redeemedAtMs: number;
-  /** Whether the reference was erased. `externalRef` is the original text. */
+  /** Whether an operator erased the reference. `externalRef` is the original text. */
   wasErased?: boolean;
 }
 
-/** A row of `batches`, with the numbers of its vouchers. */
+/** A row of `batches`, and how many vouchers it has in each state. */
 export interface RecordedBatch {
   id: string;
   vouchers: number;
@@ -57,15 +57,16 @@ export interface RecordedAcquisition {
   acquiredAtMs: number;
 }
 
-/** When records are read, after every answer and every change. Milliseconds of the monotonic clock. */
+/** The time of the records: after every answer and every change. Milliseconds of the monotonic clock. */
 export const AT_END_MS = Number.MAX_VALUE;
 
 /** The content of the database at the end of a run, for comparison with the answers. */
 export type Records = ReturnType<typeof toRecords>;
 
 /**
- * @param clock of all these times. The rules translate these times into times of the host's clock. If a step of the
- * clock makes a time unclear, they accept either answer.
+ * The rows as maps.
+ * @param clock the database's clock, by which these times are. The rules convert them to times of the host's clock. If
+ *   a step of the clock makes a time unclear, they accept either answer.
  */
 export function toRecords(
   clock: SteppedClock,
@@ -96,7 +97,7 @@ export function toRecords(
 
 /**
  * Reads the records from the database.
- * @param history names the erased references, so that the records can have their original texts.
+ * @param history knows the original texts of erased references, which the records then have.
  */
 export async function readRecords(db: pg.Pool, clock: SteppedClock, history: History | null = null): Promise<Records> {
   const msOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
@@ -146,7 +147,7 @@ export async function readRecords(db: pg.Pool, clock: SteppedClock, history: His
   });
 }
 
-/** When a reservation ended, even if its row does not say so yet. */
+/** When a reservation ended or ends, even if its row is still Live. */
 export function endOf(reservation: RecordedReservation): number {
   return Math.min(reservation.endedAtMs ?? reservation.expiresAtMs, reservation.expiresAtMs);
 }

@@ -24,17 +24,17 @@ const VOUCHERS = 3_000;
 const WRITE_MS = 15_000;
 const READERS = [1, 7, 100, 1_000];
 /**
- * If a reader lags by more redemptions than this, the writers wait. So on any machine each reader reaches the list's
- * end repeatedly.
+ * The writers wait if a reader lags by more redemptions than this, so that on any machine each reader often reaches the
+ * list's end.
  */
 const BEHIND_MAX = 200;
-/** The writers stop when each reader has reached this many different ends of the list. */
+/** The writers stop once each reader has reached this many ends of the list. */
 const ENDS_MIN = 4;
 
-/** Each context is a process that redeems, with one fast transaction at a time. */
+/** Each context stands for a process that redeems, with one transaction at a time. */
 const { db, tills, partner, keys, contexts } = useService({ apis: [{}, {}], workers: [], contexts: 16 });
 
-/** Lets commits take up to four seconds, longer than the two seconds after which the list closes a time. */
+/** Makes commits take up to four seconds, while a list waits only two seconds for the redemptions of a time. */
 const SLOW_COMMITS = `
   CREATE FUNCTION delay_commit() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
@@ -47,13 +47,13 @@ const SLOW_COMMITS = `
   CREATE CONSTRAINT TRIGGER delay_commit AFTER INSERT ON redemptions DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION delay_commit()`;
 
-/** All redemptions that a reader has listed, and each end of the list: the time before which the list was complete. */
+/** What a reader has listed: all redemptions, and each end of the list with its `completeUntil`. */
 interface Reader {
   ids: string[];
   ends: { completeUntil: string; listed: number }[];
 }
 
-/** The latest end of the list in any process's answer so far. */
+/** The latest `completeUntil` in any answer so far. */
 let latestTold = "";
 
 it("readers list each redemption once, and none before completeUntil, during 64 slow writers", async () => {
@@ -164,7 +164,7 @@ async function follow(
   for (let cursor: string | null = null; ; ) {
     const toldBefore = latestTold;
     const { status, body } = await client.redemptions({ limit: String(limit), ...(cursor !== null && { cursor }) });
-    // A busy API may refuse a page. The reader requests the same page again, like a partner.
+    // A busy API may refuse a page. The reader then requests it again, as a partner must.
     if (status === 503) {
       await sleep(100);
       continue;

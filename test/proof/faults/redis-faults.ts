@@ -1,14 +1,12 @@
 import type { ClusterNode, TestCluster } from "../../support/redis-cluster.ts";
 import { GATHER_MS, type Scene, takeover, target } from "./fault-target.ts";
 
-// The faults of Redis, and of the masters of a Redis Cluster.
-
 export const redisTarget = target(
   4_000,
   (random) => {
     const weights = { kill: 2, killAndLoseTail: 3, killAndLoseEverything: 1, freeze: 3, failOver: 1 };
     const action = random.weigh(weights);
-    // A failover takes so long that callers get their answers before it ends.
+    // So long that callers get answers before the failover ends.
     return { action, forMs: action === "failOver" ? random.between(3_500, 5_000) : random.between(0, 1_200) };
   },
   ({ cluster: { redis, replica, workerWire }, pause, redisTurn }, { action, forMs }) =>
@@ -56,7 +54,7 @@ export const redisClusterTarget = target(
       if (action === "freezeMaster") anyMaster.freeze();
       if (action === "killMaster") await anyMaster.kill();
       if (action === "killReplyMaster") {
-        // The master that carries the replies to an API process.
+        // The master through which API processes get replies.
         const list = ["SHARDCHANNELS", "vouchers:replies:*"];
         const channels = await Promise.all(masters.map(({ client }) => client.call("PUBSUB", ...list)));
         await (masters.find((_, index) => (channels[index] as string[]).length > 0) ?? anyMaster).kill();

@@ -2,56 +2,57 @@ import type { Operation } from "../linearize.ts";
 import { decide, type Outcome, type Voucher, type VoucherCall } from "../model/voucher.ts";
 import type { Exchange } from "./history.ts";
 
-// What is known of a voucher beside overlapping calls: its possible states, which the model judges, the ends by the
-// clock, and what a lost primary undoes.
+// What is known of a voucher between overlapping calls: its state, which ends the clock has passed, and what is lost if
+// the primary is lost.
 
 export interface Register {
   status: "Active" | "Redeemed" | "Voided";
   redemption: Redemption | null;
-  /** Whether it is suspended. */
   suspended: boolean;
-  /** The end of validity by the last extension, in milliseconds of the database's clock. Null without an extension. */
+  /**
+   * The end of validity that the last extension set, in milliseconds of the database's clock. Null without an
+   * extension.
+   */
   end: number | null;
   /**
-   * The number of {@link counted} changes. The search needs every such change to change the state, and a repeat changes
-   * only this number.
+   * How many {@link counted} changes took effect. `linearize` needs a change of state from each of them. For a repeat,
+   * only this number changes.
    */
   turns: number;
-  /** The last reservation until a call ends it. Its end may have passed. */
+  /** The last reservation until a call ends it, even if the clock has passed its end. */
   hold: Hold | null;
-  /** Tickets of reservations that calls have ended, or that were lost. */
+  /** The tickets of reservations that calls have ended, or that were lost with a primary. */
   over: string[];
   /**
-   * The reservations and the validity that the clock has ended, by name. While the clock steps back and forth over an
-   * end, this is unclear, and answers may show either state.
+   * The ends that the clock has passed: those of reservations and of validities, by name. "unclear" while the clock
+   * steps back and forth over an end. Answers may then show either state.
    */
   clock: Record<string, "unclear" | "over">;
-  /** The states before each change that a lost primary may undo. */
+  /** The state before each change that may be lost with the primary. */
   earlier: Kept[];
-  /** Number of lost primaries. */
   losses: number;
 }
 
-/** The state that a lost primary may restore. */
+/** The state that the voucher has again if a primary is lost. */
 type Kept = Pick<Register, "status" | "redemption" | "suspended" | "end" | "hold" | "over">;
 
 interface Redemption {
   externalRef: string;
   /** The redemption in an answer. */
   at: string | null;
-  /** Whether the redemption was lost with a primary, because no standby had it. Then no answer may show it. */
+  /** Whether the redemption was lost with a primary. Then no answer may show it. */
   isLost: boolean;
 }
 
 interface Hold {
   keyId: string;
-  /** Null until an answer contains it. */
+  /** Null until an answer shows it. */
   ticket: string | null;
   /** The number of the call that reserved, or 0 once the ticket is known. */
   call: number;
 }
 
-/** An operation on a voucher, with its call. */
+/** An operation on a voucher, and the exchange from which it comes. */
 export type VoucherOperation = Operation<Register> & { voucherId: string; exchange: Exchange | null };
 export type Apply = VoucherOperation["apply"];
 
@@ -68,35 +69,31 @@ export const ACTIVE: Register = {
   losses: 0,
 };
 
-/** The name of a voucher's validity in `clock`. Each extension gives the validity another name. */
+/** The name of a validity in `clock`, which each extension changes. */
 export const validityUntil = (end: number | null): string => (end === null ? "validity" : `validity until ${end}`);
-/** The name of a reservation whose ticket no answer contains yet. */
+/** The name of a reservation whose ticket no answer has shown yet. */
 export const nameOfCall = (call: number): string => `reserved by #${call}`;
 const nameOfHold = ({ ticket, call }: Hold): string => ticket ?? nameOfCall(call);
 
 const endOfHold = ({ hold, clock }: Register) => (hold === null ? "over" : clock[nameOfHold(hold)]);
 
-/** Whether the clock allows that the voucher has no reservation. */
+/** Whether the voucher may be without a reservation, by the clock. */
 const isFree = (was: Register): boolean => endOfHold(was) !== undefined;
-/** Whether the clock allows that the voucher still has its reservation. */
+/** Whether the voucher may still have its reservation, by the clock. */
 const isLive = (was: Register): boolean => endOfHold(was) !== "over";
 const endOfValidity = ({ end, clock }: Register) => clock[validityUntil(end)];
 
 export const only = (state: Register, isRight: boolean): Register[] => (isRight ? [state] : []);
 
-/** What may have been valid or live when a call was decided, although it had ended once the change was visible. */
+/** Which ends the clock may have passed between a call's decision and the moment when its change became visible. */
 interface Late {
   validity: boolean;
   hold: boolean;
 }
 
-/**
- * The states in which the voucher may be. A reservation whose ticket no answer contains yet has one of `tickets`, or
- * another one.
- */
+/** The voucher's possible states. A reservation with an unknown ticket has one of `tickets`, or another ticket. */
 function statesOf(was: Register, tickets: readonly string[], late: Late | null = null): Voucher[] {
   const { status, suspended, redemption, hold, over } = was;
-  // No answer shows a redemption that was lost.
   if (redemption?.isLost) return [];
   const mayBeValid = endOfValidity(was) !== "over" || late?.validity === true;
   const ends = [...(mayBeValid ? [false] : []), ...(endOfValidity(was) === undefined ? [] : [true])];
@@ -111,15 +108,13 @@ function statesOf(was: Register, tickets: readonly string[], late: Late | null =
   );
 }
 
-/** The part of a change that its call determines. */
 interface Change {
-  /** The number of the call. */
   call: number;
   redemption: Redemption | null;
   end: number | null;
 }
 
-/** The register after the voucher was in one of the states of `statesOf`, and then in `after`. */
+/** The register if the voucher was in the state `seen`, and the call left it in `after`. */
 function follow(was: Register, seen: Voucher, after: Voucher, { call, redemption, end }: Change): Register {
   const isNamed = was.hold?.ticket === null && seen.hold !== null && seen.hold.ticket !== nameOfHold(was.hold);
   const named = isNamed
@@ -142,7 +137,7 @@ function follow(was: Register, seen: Voucher, after: Voucher, { call, redemption
   };
 }
 
-/** The registers after each of these states. A ticket is not guessed if the answer is right without it. */
+/** The registers after each of these states. If the answer is right without guessing a ticket, none is guessed. */
 function followAll(was: Register, found: readonly { seen: Voucher; after: Voucher }[], change: Change): Register[] {
   const isUnnamed = ({ hold }: Voucher) => was.hold?.ticket === null && hold?.ticket === nameOfHold(was.hold);
   const needsNoGuess = found.some(({ seen }) => isUnnamed(seen));
@@ -151,7 +146,7 @@ function followAll(was: Register, found: readonly { seen: Voucher; after: Vouche
   return all.length < 2 ? all : [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-/** An answer that shows the voucher, and perhaps the ticket of its reservation. */
+/** An answer that shows the voucher's state, and perhaps the reservation's ticket. */
 export function shows(isRight: (seen: Voucher) => boolean, ticket: string | null = null): Apply {
   return (was) => {
     const found = statesOf(was, ticket === null ? [] : [ticket]).filter(isRight);
@@ -163,18 +158,18 @@ export function shows(isRight: (seen: Voucher) => boolean, ticket: string | null
   };
 }
 
-/** A call that the model judges. */
+/** A call whose answer the model judges. */
 export interface Decision extends Change {
-  /** The tickets that the call or its answer names. */
+  /** The tickets in the call and in its answer. */
   tickets: readonly string[];
-  /** The possible forms of the call. */
+  /** What the call may mean to the model in a register. */
   callsOf(was: Register): readonly VoucherCall[];
-  /** Whether the outcome may be that of the call. */
+  /** Whether the call's answer agrees with this outcome. */
   isRight(outcome: Outcome): boolean;
   late(was: Register): Late;
 }
 
-/** A call with the outcome that the model gives it in one of the voucher's possible states. */
+/** A call to which the model gives an outcome in one of the voucher's possible states. */
 export function decides({ tickets, callsOf, isRight, late, ...change }: Decision): Apply {
   const isChange = (outcome: Outcome) => outcome.refusal === null && !outcome.isRepeat;
   return (was) => {
@@ -192,7 +187,7 @@ export function decides({ tickets, callsOf, isRight, late, ...change }: Decision
   };
 }
 
-/** The ways in which a new end may relate to the present one. The present one is unknown if it is after the run. */
+/** How a new end of validity may compare with the present one, which is unknown if it is after the run. */
 export function relationsOf(was: Register, end: number, firstEnd: number | undefined, isLate: boolean) {
   const present = was.end ?? firstEnd;
   const relation = end === present ? "same" : end < (present ?? end) ? "earlier" : "later";
@@ -205,12 +200,12 @@ export function relationsOf(was: Register, end: number, firstEnd: number | undef
   ];
 }
 
-/** A change that certainly takes effect, even if it finds its result there already. */
+/** Counts a change that certainly takes effect, even if its result was already there. */
 export function counted(apply: Apply): Apply {
   return (was) => apply(was).map((after) => ({ ...after, turns: was.turns + 1 }));
 }
 
-/** An answer with a redemption. Its reference is null if the answer does not contain it. */
+/** An answer that shows a redemption. `externalRef` is null if the answer does not show the reference. */
 export function showsRedeemed({ externalRef, at }: { externalRef: string | null; at: string | null }): Apply {
   return (was) => {
     const { redemption } = was;
@@ -231,7 +226,7 @@ export function showsChain(types: readonly string[]): Apply {
   const lastOf = (pattern: RegExp) => types.findLast((type) => pattern.test(type))?.replace("voucher.instance.", "");
   const status = { redeemed: "Redeemed", voided: "Voided" }[lastOf(/redeemed|voided/) ?? ""] ?? "Active";
   const isSuspended = lastOf(/suspended|resumed/) === "suspended";
-  // The sweeper records the end of the validity some time later.
+  // The sweeper records the end of validity only some time after it.
   const isOver = lastOf(/expired|extended/) === "expired";
   return shows(
     (seen) =>
@@ -245,35 +240,32 @@ function endHold(was: Register): Register {
   return { ...was, hold: null, over, clock: clockWithout(was) };
 }
 
-/**
- * The ends by the clock, without the name that the reservation had before its ticket was known.
- */
+/** The passed ends, without the name that the reservation had before its ticket was known. */
 function clockWithout({ hold, clock }: Register): Register["clock"] {
   const { [nameOfCall(hold?.call ?? 0)]: _, ...others } = clock;
   return others;
 }
 
-/** The clock passes an end, or it becomes unclear whether it has passed it. */
+/** The clock passes an end, or it becomes unclear whether it did. */
 export function passes(name: string, how: "unclear" | "over"): Apply {
   return (was) => {
     if (was.clock[name] === "over") return [was];
-    // Sorted, so that equal states are recognized.
+    // Sorted, so that equal states have equal texts.
     const ends = Object.entries({ ...was.clock, [name]: how }).toSorted(([one], [other]) => (one < other ? -1 : 1));
     return [{ ...was, clock: Object.fromEntries(ends) }];
   };
 }
 
 /**
- * The effect of an answer that waits for the standbys: they then have all earlier changes too, so none of these can be
- * lost. In a state without `earlier`, such an answer changes nothing, so the search places it at once, although it
- * would change a later state that has some. That is still correct, because more of `earlier` never allows fewer
- * outcomes.
+ * An answer that waited for the standbys. They then have all earlier changes too, so none of these can be lost. If
+ * `earlier` is empty, such an answer changes nothing, so `linearize` places it at once. It would empty a later
+ * `earlier`, which breaks the rule of `Operation`, but is correct: a fuller `earlier` never allows fewer outcomes.
  */
 export function confirmed(apply: Apply): Apply {
   return (was) => apply(was).map((after) => (after.earlier.length === 0 ? after : { ...after, earlier: [] }));
 }
 
-/** A change that perhaps no standby has. */
+/** A change that standbys may lack. */
 export function unconfirmed(apply: Apply): Apply {
   return (was) => {
     const { status, redemption, suspended, end, hold, over } = was;
@@ -282,14 +274,14 @@ export function unconfirmed(apply: Apply): Apply {
   };
 }
 
-/** Keeps each state once and in sorted order, so that registers that differ only in the order of changes are equal. */
+/** Keeps each state once and sorted, so that the order of changes makes no difference between registers. */
 function withKept(earlier: readonly Kept[], kept: Kept): Kept[] {
   return [...new Set([...earlier, kept].map((one) => JSON.stringify(one)))].toSorted().map((text) => JSON.parse(text));
 }
 
 /**
- * The loss of a primary, perhaps with the last changes that no standby has. It changes every state, so that the search
- * tries each position for it.
+ * A primary is lost, perhaps with the last changes, which no standby had. Every state changes, so that `linearize`
+ * tries each position for the loss.
  */
 export const losePrimary: Apply = (was) => {
   const survives = { ...was, earlier: [], losses: was.losses + 1 };

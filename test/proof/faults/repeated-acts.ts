@@ -9,7 +9,6 @@ import type { Ask, AskFor, IssuerAsk } from "./history.ts";
 import { untilErasedForm } from "./partner.ts";
 import { ENDS, endWaits } from "./postgres-faults.ts";
 
-/** Vouchers of the batch that is voided. */
 const VOIDED = 3;
 /** Pause between two attempts of an act. Milliseconds. */
 const PAUSE_MS = 100;
@@ -46,7 +45,7 @@ export const repeatedActsTarget = target(
     }),
 );
 
-/** Creates a batch, an order and a contract, and returns acts that end each of them. */
+/** Creates a batch, an order and a contract. Returns acts that void, erase and end them. */
 async function prepareActs({ cluster, issuer, history, random }: Scene) {
   const { db, apis } = cluster;
   const { keys, brandId, productId } = issuer;

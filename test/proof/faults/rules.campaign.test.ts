@@ -26,7 +26,6 @@ const redeem: AskFor<"redeem"> = { operation: "redeem", key, voucher, ...order }
 const offer = { productId: "prd_1", batchId: "bat_1", listingId: "lst_1", supply: 2 };
 const claimOf = (id: string): Ask => ({ operation: "acquire", user: { id, token: "" }, offer, by: { claim: true } });
 
-/** The requests in a history. */
 const ASKS: Record<string, Ask> = {
   redeem,
   another: { ...redeem, key: { ...key, id: "key_web" } },
@@ -66,7 +65,7 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   ["accept a redemption of a call that hung up", 1_000, ["redeem 800-2000 hung up"], null],
   ["accept a redemption at the deadline", 4_102, ["redeem 1000-1100 503 redeem_unknown"], null],
   ["report a redemption after the deadline", 4_103, ["redeem 1000-1100 503 redeem_unknown"], NO_ATTEMPT],
-  // A frozen process may read a request after its caller disconnected.
+  // A frozen process may read a request after the caller has disconnected.
   ["accept a late redemption after a hang-up", 4_103, ["redeem 1000-2200 hung up"], null],
   ["report a redemption far too late after a hang-up", 30_000, ["redeem 1000-2200 hung up"], NO_ATTEMPT],
   ["report an attempt that a refusal ended", 1_000, [UNKNOWN, "redeem 920-940 409 voucher_expired"], ENDED],
@@ -96,7 +95,6 @@ it.each<[what: string, freeze: Freeze, broken: string | null]>([
   expect(found.map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
 });
 
-/** The reservation in the hand-made answers. */
 const HELD: RecordedReservation = {
   ticket: "rsv_1",
   voucherId: voucher.id,
@@ -126,7 +124,7 @@ it.each<
   expect(found).toEqual(isRight ? [] : ["a reservation keeps other keys out"]);
 });
 
-/** A claim of a user: "ann vch_1 1000". */
+/** A user's claim, from a text such as "ann vch_1 1000". */
 function acquired(text: string, batchId = offer.batchId): RecordedAcquisition {
   const [user, voucherId = "", atMs = "1000"] = text.split(" ");
   return { acquisition: `claim ${user} prd_1`, voucherId, batchId, acquiredAtMs: Number(atMs) };
@@ -246,7 +244,7 @@ it.each<[call: string, broken: string | null]>([
   expect(checkAnswers(answersOf([call]), records).map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
 });
 
-/** Runs `work` with a clock that was set to these offsets, at 2 s, 3 s and so on. */
+/** Runs `work` with a clock that has these offsets from the host's clock from 2 s, 3 s and so on. */
 async function withSteppedClock(offsetsMs: readonly number[], work: (clock: SteppedClock) => void) {
   const directory = mkdtempSync(join(tmpdir(), "stepped-clock-"));
   try {
@@ -264,8 +262,8 @@ async function withSteppedClock(offsetsMs: readonly number[], work: (clock: Step
 
 it("the range of a stepped host clock contains every time that the clock may have shown", () =>
   withSteppedClock([5_000, -5_000, 0], (clock) => {
-    // From 2 s to 3 s of the host's clock, the clock showed 7 s to 8 s. Then it showed -2 s to -1 s until 4 s. A
-    // process that has not read the last step yet continues from the earlier time.
+    // At 2 s of the host's clock, the clock steps to 7 s, at 3 s to -2 s, and at 4 s back to the host's time. A process
+    // that has not read the last step yet continues from the time before it.
     expect([clock.first(1_500), clock.last(1_500)]).toEqual([1_500, 6_500]);
     expect([clock.first(7_500), clock.last(7_500)]).toEqual([2_500, 12_500]);
     expect([clock.first(20_000), clock.last(20_000)]).toEqual([20_000, 20_000]);
@@ -274,8 +272,8 @@ it("the range of a stepped host clock contains every time that the clock may hav
 
 it("the range of host times contains the times of a process that has not noticed a step", () =>
   withSteppedClock([-2_000, 4_000], (clock) => {
-    // 100 ms after the step, the time by which such a process decides is between its own time of 1.1 s and a second
-    // more.
+    // 100 ms after a step forward, a process that has not read it may decide at any time between its own 1.1 s and a
+    // second later.
     for (const ms of [1_100, 2_100]) {
       expect(clock.first(ms)).toBeLessThanOrEqual(3_100);
       expect(clock.last(ms)).toBeGreaterThanOrEqual(3_100);
@@ -302,9 +300,8 @@ it("the rules accept a redemption at the closed time after a step back, despite 
   }));
 
 /**
- * A history of calls such as "redeem 900-1100 200 first", with the times of request and answer. "200 first" and "200
- * again" are successes with this body or for this voucher. "hung up" is a caller that gave up, and "refused" is a
- * closed port.
+ * A history of calls such as "redeem 900-1100 200 first": operation, times of request and answer, status, and which
+ * body or voucher a success has. "hung up" means that the caller gave up, "refused" that the port was closed.
  */
 function historyOf(calls: readonly string[], body: object = {}): History {
   const history = new History();

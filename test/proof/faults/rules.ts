@@ -3,10 +3,10 @@ import { acquisitionOf, type Exchange, type History, refOf, type Violation } fro
 import { endOf, type RecordedRedemption, type Records } from "./records.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// The rules that compare the answers of a run with each other and with the database at its end.
+// The rules that compare a run's answers with each other and with the database at the end.
 
 /**
- * A process notices if it was paused for this long. Then it redeems nothing for requests that waited in its sockets.
+ * A process notices a pause of this length, and then redeems nothing for requests from its sockets that may be old.
  * Milliseconds.
  */
 const PAUSE_NOTICED_MS = 3_000;
@@ -17,7 +17,7 @@ export interface Freeze {
   untilMs: number;
 }
 
-/** Whether a call's process was frozen until after its caller had given up, for so long that the process noticed it. */
+/** Whether a process was frozen from before the call until after the caller gave up, and noticed the freeze. */
 function wasUnread({ failure, invokedMs, returnedMs }: Exchange, freezes: readonly Freeze[] = []): boolean {
   return (
     failure === "timeout" &&
@@ -37,7 +37,7 @@ export function openReport() {
   };
 }
 
-/** Whether a time of the database had not come when a call was answered. */
+/** Whether the database's clock had certainly not reached a time when a call got its answer. */
 export function isAfter(atMs: number, { endedAtMs }: Exchange, { clock }: Records): boolean {
   return clock.first(atMs) > endedAtMs + ROUNDING_MS;
 }
@@ -74,8 +74,8 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
 }
 
 /**
- * Whether an answer wrongly denies a redemption: the redemption came before the request was sent, and the service
- * decides later, on every earlier redemption.
+ * Whether an answer wrongly denies a redemption from before its request. The service must know every earlier
+ * redemption.
  */
 function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedClock): boolean {
   if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
@@ -83,9 +83,9 @@ function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedCl
 }
 
 /**
- * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline. The attempt's
- * answer must not deny the redemption (no refusal, no timeout, and no 200 that credits an earlier attempt), and the
- * attempt must not have waited for a frozen process.
+ * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline. The attempt must
+ * not have waited for a frozen process. Its answer must not deny the redemption: no refusal, no timeout, and no 200
+ * that credits an earlier attempt.
  */
 function checkRedemptionWasRequested(
   ref: string,
@@ -133,13 +133,13 @@ function mayHaveRedeemed(
   const { ask, failure, body, sentAtMs } = redeem;
   if (failure === "refused" || saysNotCarriedOut(redeem) || body?.alreadyConfirmed === true) return false;
   if (ask.key.id !== keyId || ("ticket" in ask.by && ask.by.ticket !== ticket)) return false;
-  // After a step back, redemptions get the closed time until the clock has passed it. The closed time may be after the
-  // deadline.
+  // After a step back, redemptions get the time in `closed_until` until the clock has passed it. That time may be after
+  // the deadline.
   if (clock.first(redeemedAtMs) < clock.last(redeemedAtMs)) return true;
   return redeemedAtMs <= clock.latestShown(sentAtMs, firstReadByMs(redeem)) + redeemWaitMs + ROUNDING_MS;
 }
 
-/** Only a call releases a reservation. */
+/** A reservation is released only by a call. */
 export function checkReleases(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   const released = new Set(history.of("release").map(({ ask }) => ask.ticket));
@@ -185,7 +185,7 @@ export function checkAcquisitions(history: History, records: Records): Violation
     if (!mayHaveAcquired)
       report("an acquisition has a call", `${acquisition}: no call acquired ${voucherId} at ${at}`, ofAcquisition);
   }
-  // No vouchers are added to an offer, so "sold out" is true if no voucher is left when the answer arrives.
+  // An offer gets no more vouchers, so "sold out" is true if no voucher is left when the answer arrives.
   for (const call of calls.filter(({ code }) => code === "sold_out")) {
     const { batchId, supply } = call.ask.offer;
     const acquired = byBatch.get(batchId) ?? [];

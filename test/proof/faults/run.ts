@@ -7,14 +7,13 @@ import { TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
 const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "10" },
-    /** Ends the faults after this number, or after the minutes. */
+    /** Ends the faults after this many, or after the minutes. */
     faults: { type: "string" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     /** Limits the targets: `--only redis --only allWorkers`. */
     only: { type: "string", multiple: true },
-    /** Runs on a Redis Cluster, and on a Postgres that fails over if Patroni is available. */
+    /** Uses a Redis Cluster, and, if Patroni is available, a Postgres that fails over. */
     cluster: { type: "boolean", default: false },
-    /** Folder for the processes' logs. */
     logs: { type: "string" },
   },
 });

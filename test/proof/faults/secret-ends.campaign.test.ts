@@ -5,8 +5,7 @@ import { checkOrder } from "./order.ts";
 import { TRUSTED_MS } from "./secret-ends.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 
-// Checks the rules for the ends of secrets with hand-made histories. An operator's act ends the secret between 1000 and
-// 1100 ms.
+// Checks `checkSecretEnds` on hand-made histories, in which an operator ends the secret between 1000 and 1100 ms.
 
 const LATE = "an ended secret works no longer than it may be trusted";
 const EARLY = "a secret works until it is ended";

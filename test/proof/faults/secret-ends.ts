@@ -1,7 +1,5 @@
 import type { Exchange, History, SecretEnd, Violation } from "./history.ts";
 
-// The rules for keys' secrets that operators end while partners call.
-
 /** How long a process may trust a secret after its end: docs/design/limits.md, "Keys and guessing". Milliseconds. */
 export const TRUSTED_MS = 500;
 const LATE = "an ended secret works no longer than it may be trusted";
@@ -10,8 +8,8 @@ const EARLY = "a secret works until it is ended";
 const REPORTED_MAX = 6;
 
 /**
- * Checks that a secret works until an act has ended it. A call after the time for which processes may trust the secret
- * must be refused. A refusal for another reason shows that the secret was accepted.
+ * Checks that a secret works until an operator's act ends it, and that every call is refused once processes may no
+ * longer trust the secret. A refusal for another reason shows that the service accepted the secret.
  */
 export function checkSecretEnds({ exchanges, secretEnds }: History): Violation[] {
   const endsOf = Map.groupBy(secretEnds, ({ secret }) => secret);
@@ -28,15 +26,12 @@ export function checkSecretEnds({ exchanges, secretEnds }: History): Violation[]
   return broken.slice(0, REPORTED_MAX);
 }
 
-/**
- * Whether an answer shows that the service accepted the secret. Any answer does, except an unknown key, a limit or a
- * failure.
- */
+/** Whether an answer shows that the service accepted the secret: any status except 401, 429 and 5xx. */
 const isAccepted = ({ status }: Exchange) => status !== null && status < 500 && status !== 401 && status !== 429;
 
 /**
- * A process that read the key before the end may still trust the secret. A process that read it later knows the end of
- * the grace period.
+ * A process that read the key before the act may still trust the secret for `TRUSTED_MS`. A process that read it
+ * afterwards knows when the grace period ends.
  */
 const isLate = ({ invokedMs }: Exchange, { returnedMs, graceMs }: SecretEnd) =>
   invokedMs > returnedMs + Math.max(graceMs, TRUSTED_MS);

@@ -18,7 +18,7 @@ export class SeededRandom {
     return new SeededRandom(hash);
   }
 
-  /** At least 0 and below 1 (mulberry32). */
+  /** A number of at least 0 and below 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);

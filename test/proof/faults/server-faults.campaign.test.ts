@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000;
 const JUMP_MS = 400 * 24 * HOUR_MS;
 const REDEEM_WAIT_MS = 8_000;
 
-// The log has a line for each accepted request.
+// At this level, an API logs each accepted request.
 const own = useFaultCluster({ redeemWaitMs: REDEEM_WAIT_MS, env: { LOG_LEVEL: "info", OPS_TOKEN } }, HAS_CLOCK);
 const { newOrder, newOrders, get, post, redeem, redeemAll, untilRedeems, countRedemptions, countRedeemJobs } = own;
 
@@ -41,13 +41,12 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
   const order = { body: { ticket, externalRef: body.externalRef } };
   await otherWorker.kill();
   const { asked } = await besideTransaction(db, async (outside) => {
-    // The lock makes the worker wait after it has written the redemption and before it writes the end of the
-    // reservation.
+    // With this lock, the worker waits after it has written the redemption and before it ends the reservation.
     await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR UPDATE", [ticket]);
     const asked = redeem(order, api);
     await untilWaiting(db, 1, "worker");
     await worker.kill();
-    // The job's wait for the lock has ended, and its transaction with it, long before the caller's deadline.
+    // The job's transaction has ended long before the caller's deadline.
     await until(async () => (await countWaiting(db, "worker")) === 0);
     return { asked };
   });
@@ -67,7 +66,7 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
   expect(await countRedemptions([id])).toBe(1);
 });
 
-/** The first answer of /readyz that is no 200. The last result of a probe is reused for half a second. */
+/** The first answer of /readyz with another status than 200. /readyz repeats its last result for half a second. */
 const untilUnready = () =>
   until(async () => {
     const answer = await get(api, "/readyz");
@@ -89,7 +88,7 @@ it("reserve and redeem answer 503 in time while Redis hangs, and look-ups still 
   expectRetryLater(held, "unavailable");
   expectRetryLater(redeemed, "redeem_timeout");
   expect(ready.body).toMatchObject({ code: "unavailable", postgres: "ok", redis: "unavailable" });
-  // Each call gives up after 1.5 seconds, and none waits as long as a redeem may.
+  // Each call gives up after 1.5 seconds, sooner than a redeem's wait ends.
   for (const { tookMs } of [held, redeemed, ready]) expect(tookMs).toBeLessThan(REDEEM_WAIT_MS);
   await until(async () => (await get(api, "/readyz")).status === 200);
   await until(async () => (await post(api, "reserve", { code: reserved.body.code })).status === 200);
@@ -136,8 +135,8 @@ it("an API and a worker that get SIGTERM under load exit 0 and answer every acce
 });
 
 /**
- * Processes whose COMMIT waits for the standby: an API, or a worker with an advisory lock, which a redemption takes for
- * its reference.
+ * Lists the processes whose COMMIT waits for the standby. Of the workers, only those that redeem: their sessions have
+ * an advisory lock for the reference.
  */
 async function waitingCommits(): Promise<string[]> {
   const { rows } = await cluster.db.query(
@@ -162,7 +161,7 @@ it.each([
   const ids = all.map(({ id }) => id);
   postgres.cutOffStandby();
   const asked = redeemAll(all, api);
-  // Until the primary shows data that the standby lacks. The sweeper's commit may wait alone at first.
+  // Waits until the primary shows a redemption that the standby lacks. The sweeper's commit may wait alone at first.
   await until(async () => {
     if ((await waitingCommits().catch((): string[] => [])).includes("worker")) await crash();
     return (await countRedemptions(ids).catch(() => 0)) > 0;
@@ -191,7 +190,7 @@ it.each(
   const only = cluster.addWorker({ DATABASE_URL: serviceUrl(wire.url) });
   only.start();
   await untilRedeems(api);
-  // The worker has the jobs in memory and has sent their first statement. Now it cannot reach Postgres.
+  // The worker has taken the jobs and sent their first statement, but can no longer reach Postgres.
   wire.jam();
   const all = newOrders(20);
   const asked = redeemAll(all, api);
@@ -289,7 +288,7 @@ it.skipIf(!HAS_CLOCK)(
     await faults();
     await postgres.clock.set(-HOUR_MS);
     await until(async () => {
-      // Marks the chain as broken repeatedly, because the sweeper checks it now and then and records that it is intact.
+      // Records the chain as broken again and again, because the sweeper sometimes checks it and finds it intact.
       await cluster.db.query(markBrokenChains([id]));
       return (await faults()).includes("VouchersChainBroken");
     });
@@ -304,10 +303,10 @@ it.skipIf(!HAS_CLOCK)(
   },
 );
 
-/** The log message of a process that refuses its server. */
+/** The message that a process logs when it refuses to use its server. */
 const REFUSED = "the database server is refused";
 
-/** The number of refusals of its server by each process of the original, including earlier tests. */
+/** How often each of the original's processes has logged this, including in earlier tests. */
 const countRefusals = () => processesOf(cluster).map((process) => process.readLog().split(REFUSED).length - 1);
 
 it("processes on a promoted copy answer 503 and change nothing, while the original continues", async () => {
@@ -324,7 +323,7 @@ it("processes on a promoted copy answer 503 and change nothing, while the origin
     unready: expect.stringMatching(/makes marks: 127\.0\.0\.1:\d+ on timeline \d+\./),
   });
   expect(await redeem({ body }, copy.api)).toMatchObject({ status: 503 });
-  // Kills the original's workers, so that only the copy's worker could run these jobs.
+  // Kills the original's workers, so that only the copy's worker could run the next jobs.
   await Promise.all(cluster.workers.map((worker) => worker.kill()));
   const answers = await redeemAll(newOrders(10), api);
   expect(answers.map(({ status }) => status)).not.toContain(200);

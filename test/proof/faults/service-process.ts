@@ -5,16 +5,15 @@ import { fileURLToPath } from "node:url";
 import { signal } from "./processes.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-/** The compile cache saves a third of the time of each restart. */
+/** With the compile cache, a restart takes a third less time. */
 const COMPILE_CACHE = join(ROOT, "node_modules/.cache/node");
 const LOG_TAIL_LINES = 20;
 /** Delay before the restart of a process that exited unexpectedly. Milliseconds. */
 const RESTART_AFTER_MS = 500;
 
-/** A program with its environment and log file. */
 interface ServiceProgram {
   name: string;
-  /** The folder of its release, by default this repository, and its path from there. */
+  /** The folder of the program's release, by default this repository. `script` is relative to it. */
   root?: string | undefined;
   script: string;
   env: Record<string, string>;
@@ -35,12 +34,9 @@ export class ServiceProcess {
   #restart: NodeJS.Timeout | undefined;
   /** The log's length at the last start. */
   #logStart = 0;
-  /**
-   * The time ranges in which it was frozen. `untilMs` is infinite during a freeze. Milliseconds of the monotonic clock.
-   */
+  /** When the process was frozen. `untilMs` is infinite during a freeze. Milliseconds of the monotonic clock. */
   readonly freezes: { fromMs: number; untilMs: number }[] = [];
 
-  /** @param onAccident is called after an unexpected exit. */
   constructor(program: ServiceProgram, onAccident: (what: string) => void) {
     this.name = program.name;
     this.#program = program;
@@ -51,7 +47,6 @@ export class ServiceProcess {
     return this.#child !== null;
   }
 
-  /** Returns all output since the first start. */
   readLog(): string {
     return readFileSync(this.#program.logFile, "utf8");
   }
@@ -70,9 +65,7 @@ export class ServiceProcess {
       .join("\n");
   }
 
-  /**
-   * Starts the process unless it is running. It has its own process group, so that Ctrl-C does not reach it directly.
-   */
+  /** Starts the process unless it is running. It has a process group of its own, so that Ctrl-C does not reach it. */
   start(): void {
     if (this.#child !== null) return;
     const { name, root = ROOT, script, env, logFile } = this.#program;
@@ -81,7 +74,7 @@ export class ServiceProcess {
     const child = spawn(process.execPath, [script], {
       cwd: root,
       env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
-      // The channel tells the process when this process is killed.
+      // This channel closes if the test's process is killed, so that the program notices.
       stdio: ["ignore", log, log, "ipc"],
       detached: true,
     });
@@ -121,7 +114,7 @@ export class ServiceProcess {
     this.freezes.push({ fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY });
   }
 
-  /** Blocks its event loop, if it was started with `block-event-loop.ts`. */
+  /** Blocks the process's event loop, if the process has loaded `block-event-loop.ts`. */
   block(): void {
     this.#signal("SIGUSR2");
   }

@@ -30,7 +30,7 @@ afterAll(async () => {
   await servers?.close();
 });
 
-/** Ways to make a server's log, or its marks, longer. */
+/** What may make a server's log longer, or add marks to it. */
 const GROWTH: [string, () => Promise<unknown>][] = [
   [
     "another database of the server writes",
@@ -90,7 +90,7 @@ it("a loss that was accepted before the files were copied does not admit the cop
 
 it("a promoted standby is accepted unless it lacks a mark that it must have", async () => {
   const known = openProcess();
-  // Writes so many marks, as if minutes had passed, that every standby must have the older ones.
+  // Adds as many marks as in several minutes, so that every standby must have the older marks.
   const writeMinutes = () =>
     server.superuser.query(
       "INSERT INTO database_marks (made_at) SELECT clock_timestamp() FROM generate_series(1, 400)",
@@ -116,7 +116,7 @@ it("a process that starts after files were set back learns of the refusal from R
   await untilRedisKnows(running);
   const started = openProcess(shares());
   await untilRefused(started);
-  // A process that starts while Redis is empty waits, and running processes write back the marks that they have read.
+  // Redis has lost the marks. A starting process waits until running processes have written back theirs.
   await servers.redis.flushdb();
   const late = openProcess(shares());
   await untilRefused(late);
@@ -211,7 +211,7 @@ it("marks continue after a clock change, and a process remembers no unconfirmed 
   const first = await until(async () => (await server.superuser.query(waiting)).rows[0]);
   const remembered = known.newest();
   await server.superuser.query("SELECT pg_terminate_backend($1)", [first.pid]);
-  // The mark that no standby has confirmed is visible, and the next mark waits in vain too.
+  // The mark that no standby has is visible, but not confirmed. The next mark waits as well.
   await until(async () => (await server.superuser.query(waiting)).rows.some(({ pid }) => pid !== first.pid));
   expect((await newestOnServer()).position).toBeGreaterThan(remembered?.position ?? 0);
   expect([known.newest(), await known.asks()]).toEqual([remembered, "ok"]);
@@ -225,7 +225,7 @@ function openProcess(how: { redisUrl?: string } = {}): DatabaseUser {
   return process;
 }
 
-/** The first message of a starting process, however long the connections take on a busy machine. */
+/** The first answer of a starting process, however long it takes to connect. */
 const firstAnswer = (each: DatabaseUser) =>
   until(async () => {
     const answer = await each.asks();
@@ -235,7 +235,7 @@ const firstAnswer = (each: DatabaseUser) =>
 const newestOnServer = async (): Promise<Mark> =>
   (await server.superuser.query("SELECT position::int, id FROM database_marks ORDER BY position DESC LIMIT 1")).rows[0];
 
-/** Waits until a process uses the server and remembers a mark that the server did not have before. */
+/** Waits until a process uses the server and remembers a mark that is new on the server. */
 async function untilItRemembers(each: DatabaseUser) {
   const { position = 0 } = (await newestOnServer()) ?? {};
   return until(async () => (await each.asks()) === "ok" && (each.newest()?.position ?? 0) > position && each.newest());
@@ -252,13 +252,13 @@ async function loseMarks(processes: DatabaseUser[], how?: { promoted: boolean })
 /** Waits until a process says that the files were set back. At first it only says that another server makes marks. */
 const untilRefused = (each: DatabaseUser) => until(async () => (await each.asks()) === "copied");
 
-/** The data that the processes share. */
+/** Reads what the processes share in Redis. */
 async function readMemory() {
   const { rows } = await server.superuser.query("SELECT id FROM deployment");
   return readShared(servers.redis, rows[0].id);
 }
 
-/** Waits until Redis has a process's marks, so that starting processes can learn them. */
+/** Waits until Redis has a process's newest mark, from which starting processes can learn. */
 async function untilRedisKnows(each: DatabaseUser) {
   await until(async () => (await readMemory())?.newest?.id === each.newest()?.id);
 }

@@ -8,20 +8,20 @@ import { type Deployment, embedded, processesOf } from "./cluster.ts";
 import { countChanges, withClient } from "./fault-postgres.ts";
 import { type Scene, target } from "./fault-target.ts";
 
-/** Ways to make the log of a set-back server longer than the processes have seen. */
+/** What may make the log of a set-back server longer than the log that processes have seen. */
 export const GROWTHS = ["switchWal", "otherDatabase", "restartWorker"] as const;
 export type Growth = (typeof GROWTHS)[number];
 
 /**
- * After the files were kept, callers commit for this long, and each deployment makes a mark, so that the kept files
+ * How long callers may take to commit, and each deployment to make a mark, after the files were kept. The kept files
  * lack both. Milliseconds.
  */
 const COMMITTED_MS = 8_000;
 
 /**
- * Sets the server's files back, makes its log grow, and restores the right files. All processes must refuse the files
- * during this time, because their writes would be lost, and their reads are older than earlier answers. Redis has a
- * mark that the files lack, so even starting processes refuse them. Therefore no other fault affects Postgres or Redis
+ * Sets the server's files back, makes its log grow, and restores the right files. Meanwhile all processes must refuse
+ * the server, because their writes would be lost, and their reads would be older than earlier answers. Even starting
+ * processes can refuse it, because Redis has a mark that the files lack. So no other fault affects Postgres or Redis
  * meanwhile.
  */
 export const setBackTarget = target<Growth>(
@@ -72,8 +72,8 @@ export async function readTransaction(db: pg.Pool): Promise<number> {
 }
 
 /**
- * Waits until Redis has a mark of each deployment from a later transaction, because the mark of an earlier one may be
- * in the kept files. Killed or frozen processes may have made none.
+ * Waits until Redis has a mark of each deployment from a later transaction, which cannot be in the kept files. Returns
+ * false if killed or frozen processes make none.
  */
 export async function isKnown(
   { redis, redisCluster }: Pick<Scene["cluster"], "redis" | "redisCluster">,
@@ -118,7 +118,7 @@ export async function grow({ cluster }: Pick<Scene, "cluster">, how: Growth, end
     });
   }
   while ((await readEnd(db)) <= end) {
-    // Writes a record first, because Postgres does not end an empty segment.
+    // Writes a record first, because Postgres does not switch from an empty segment.
     await db.query("SELECT pg_logical_emit_message(false, 'faults', 'grow')");
     await db.query("SELECT pg_switch_wal()");
   }

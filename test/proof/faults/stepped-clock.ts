@@ -12,20 +12,20 @@ export function hasFakeTime(say = (line: string): void => void process.stderr.wr
   return isThere();
 }
 
-/** The host's clock and the database's both round to milliseconds. */
+/** Tolerance for rounding, because the host's clock and the database's show whole milliseconds. */
 export const ROUNDING_MS = 2;
 
-/** A larger difference is a jump. A process accepts a jump only if it has not read the clock before. Milliseconds. */
+/** A larger change is a jump. Only a process that has not read the clock before accepts a jump. Milliseconds. */
 const JUMP_MS = 10_000;
 /**
- * Maximum error of the times that the service uses during a jump: a reading may have taken long, or the closed time may
- * be old. Milliseconds.
+ * Maximum error of the service's times during a jump, because a reading may have taken long, or `closed_until` may be
+ * old. Milliseconds.
  */
 const OFF_MAX_MS = 15_000;
-/** Maximum lead of a process's decisions over its own time, until it reads a clock that was set ahead. Milliseconds. */
+/** By how much a process may decide ahead of its own time until it reads a clock that was set ahead. Milliseconds. */
 const SLACK_MS = 1_000;
 /**
- * The time after which every process has read a new time. Processes read it once a second, but may be frozen.
+ * After this time, every process has read the changed clock. Processes read it once a second, but may be frozen.
  * Milliseconds.
  */
 const READ_WITHIN_MS = 15_000;
@@ -35,19 +35,19 @@ const DAY_MS = 86_400_000;
 type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
 
 /**
- * The clock of a Postgres server: the host's clock plus an offset that tests change. Relates the times in the service's
- * records to host times. Records do not follow a jump ahead or a jump back by more than a day. They follow a step ahead
- * once their process has read the new time.
+ * The clock of a Postgres server: the host's clock plus an offset that tests change. Converts times in the service's
+ * records to times of the host's clock. Records follow no jump ahead, and no jump back by more than a day. They follow
+ * a step ahead once their process has read the clock.
  */
 export class SteppedClock {
-  /** Does work while the clock does not step, such as the start of a server, because `pg_ctl` compares both times. */
+  /** Does work while the clock does not step. For the start of a server, `pg_ctl` compares both clocks. */
   readonly steadily = pLimit(1);
   readonly #file: string | null;
   readonly #spans: Span[] = [{ offsetMs: 0, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }];
-  /** The last offset that was no jump. */
+  /** The last offset that was not a jump's. Milliseconds. */
   #steadyMs = 0;
 
-  /** Without a file the clock never steps. */
+  /** Without a file, the clock always shows the host's time. */
   constructor(file: string | null = null) {
     this.#file = file;
     if (file !== null && !existsSync(file)) writeFileSync(file, "+0");
@@ -69,7 +69,6 @@ export class SteppedClock {
     return this.#spans.length > 1;
   }
 
-  /** Sets the offset from the host's clock. */
   set(offsetMs: number): Promise<void> {
     return this.steadily(() => {
       if (this.#file === null) throw new Error("this clock cannot be stepped");
@@ -78,9 +77,9 @@ export class SteppedClock {
       renameSync(`${this.#file}.next`, this.#file);
       const steadyMs = this.#steadyMs;
       if (Math.abs(offsetMs - steadyMs) <= JUMP_MS) this.#steadyMs = offsetMs;
-      // A process that starts during a jump of this size uses the host's clock or the closed time.
+      // A process that starts during such a jump uses the host's clock or `closed_until`.
       const isOff = offsetMs - steadyMs > JUMP_MS || steadyMs - offsetMs > DAY_MS;
-      // Between `fromMs` and `setMs`, the old or the new offset applies.
+      // Between `fromMs` and `setMs`, a reading shows the old or the new offset.
       const setMs = Date.now();
       const readMs = setMs + READ_WITHIN_MS;
       const isAhead = !isOff && offsetMs > Math.min(0, steadyMs);
@@ -92,22 +91,22 @@ export class SteppedClock {
     });
   }
 
-  /** The host's time when this clock first showed `ms` or more. */
+  /** The host's time when this clock first showed `ms` or a later time. */
   first(ms: number): number {
     const spans = this.#spans.filter(({ offsetMs, untilMs }) => ms - offsetMs <= untilMs);
     return Math.min(...spans.map(({ offsetMs, fromMs }) => Math.max(fromMs, ms - offsetMs)));
   }
 
   /**
-   * The host's time when this clock last showed `ms` or less. If the service used the closed time instead of the clock,
-   * the time is later than the clock showed.
+   * The host's time when this clock last showed `ms` or an earlier time. If a process used `closed_until` instead, the
+   * host's time is later.
    */
   last(ms: number): number {
     const spans = this.#spans.filter(({ offsetMs, fromMs }) => ms - offsetMs >= fromMs);
     return Math.max(...spans.map(({ offsetMs, untilMs }) => Math.min(untilMs, ms - offsetMs)));
   }
 
-  /** The latest time that this clock showed between two of the host's. */
+  /** The latest time that this clock showed between two times of the host's clock. */
   latestShown(fromMs: number, untilMs: number): number {
     const shown = this.#spans.filter((span) => span.fromMs <= untilMs && span.untilMs >= fromMs);
     return Math.max(...shown.map((span) => Math.min(untilMs, span.untilMs) + span.offsetMs));

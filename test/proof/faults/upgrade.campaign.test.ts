@@ -18,13 +18,13 @@ import { SeededRandom } from "./seeded-random.ts";
 
 vi.setConfig({ testTimeout: 300_000 });
 
-/** The last state of release 0.1.0. */
+/** The last commit of release 0.1.0. */
 const RELEASE = "7bdf4c37";
 const isThere = spawnSync("git", ["cat-file", "-e", `${RELEASE}^{commit}`]).status === 0;
-/** Calls whose endpoint or cursor format release 0.1.0 lacks, and erasures, which wait for its end. */
+/** Calls whose endpoint or cursor format release 0.1.0 lacks, and erasures, which it would make fail. */
 const ACTS: CheckoutName[] = ["voidVoucher", "voidContested", "suspendVoucher", "extendVoucher", "issueAndVoid"];
 const NEWER: CheckoutName[] = [...ACTS, "settle", "eraseOrder"];
-/** A step of the upgrade ends when this many of the callers' requests are confirmed in it. */
+/** A step of the upgrade lasts until this many requests are confirmed. */
 const CONFIRMED_EACH = 40;
 const LOOPS = 4;
 
@@ -50,7 +50,7 @@ it.skipIf(!isThere)(
     await untilStarted(async () => (await fetch(`${api.url}/readyz`).catch(() => null))?.ok);
     apis.push(api);
     await goOn();
-    // An erasure is refused while a process of 0.1.0 runs.
+    // The service refuses erasures while a process of 0.1.0 runs.
     expect(history.of("erase").length).toBeGreaterThan(0);
     expect(history.of("erase").filter(isConfirmed)).toEqual([]);
     apis.shift();
@@ -65,7 +65,7 @@ it.skipIf(!isThere)(
   },
 );
 
-/** Starts processes of 0.1.0 on the migrated database, as after the second step of an upgrade, and their callers. */
+/** Starts processes of 0.1.0 on the migrated database, as after the second step of an upgrade, and callers. */
 async function startUpgrade() {
   const root = installRelease();
   const issuer = await makeIssuerKey();
@@ -107,7 +107,7 @@ async function startUpgrade() {
   return { cluster, old, history, apis, callers, end };
 }
 
-/** An operator erases the first redemption's reference. The erasure succeeds only when no process of 0.1.0 runs. */
+/** Erases the first redemption's reference as an operator. This succeeds only when no process of 0.1.0 runs. */
 async function eraseFirst(db: pg.Pool, history: History): Promise<void> {
   const first = history.of("redeem").find(isConfirmed);
   if (first === undefined) throw new Error("nothing was redeemed");

@@ -11,7 +11,7 @@ import type { SuppliedKey, SuppliedVoucher } from "./history.ts";
 import { type Answer, sendCall } from "./http-call.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 
-/** An order for an unused voucher. */
+/** A request to redeem an unused voucher. */
 export interface Order {
   id: string;
   body: { code: string; externalRef: string };
@@ -25,7 +25,7 @@ async function countRedemptions({ db }: Cluster, ids: readonly string[]): Promis
   return (await db.query(query, [ids])).rows[0].count;
 }
 
-/** Counts the waiting redeem jobs, and the waiting or running ones. */
+/** Counts the redeem jobs that wait, and those that wait or run. */
 async function countRedeemJobs(cluster: Cluster): Promise<{ waiting: number; all: number }> {
   const redis = new Redis(cluster.redis.url);
   const queuePrefix = await readQueuePrefix(cluster.db);
@@ -34,7 +34,7 @@ async function countRedeemJobs(cluster: Cluster): Promise<{ waiting: number; all
   return { waiting, all };
 }
 
-/** The members that always exist. Others exist only while the cluster runs. */
+/** Everything that tests can already use before `beforeAll`. `useFaultCluster` fills in the rest. */
 function makeMembers() {
   let orders = 0;
   const own = {
@@ -42,7 +42,6 @@ function makeMembers() {
     postgres: undefined as unknown as FaultPostgres,
     api: undefined as unknown as ApiProcess,
     otherApi: undefined as unknown as ApiProcess,
-    /** Two keys of the organization. */
     key: undefined as unknown as SuppliedKey,
     otherKey: undefined as unknown as SuppliedKey,
     vouchers: [] as SuppliedVoucher[],
@@ -89,7 +88,6 @@ function makeMembers() {
   return own;
 }
 
-/** Makes an organization with two keys and vouchers. */
 async function supply({ db }: Cluster, count: number) {
   const partner = await makePartner(db);
   const { organizationId } = partner;
@@ -104,8 +102,8 @@ async function supply({ db }: Cluster, count: number) {
 }
 
 /**
- * A cluster for faults that are inflicted one at a time. It is healthy before each test, and its invariants hold at the
- * end of the file. Its members exist from the first `beforeAll` on.
+ * A cluster for one fault at a time. It is repaired before each test. After the last test, its database must satisfy
+ * the invariants.
  */
 export function useFaultCluster(
   options: Omit<ClusterOptions, "postgres" | "reservationSeconds">,

@@ -24,8 +24,8 @@ import {
 } from "./register.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// Each voucher as a register: Active until its validity ends, which extensions move, suspended or reserved by a key,
-// redeemed under a reference, or voided.
+// Treats each voucher as a register. It is Active, perhaps suspended or reserved by a key, until its validity ends, a
+// call redeems it under a reference, or a call voids it. Extensions move the end of validity.
 
 /** Maximum number of reported violations, because one cause may break thousands. */
 const REPORTED_MAX = 6;
@@ -33,12 +33,12 @@ const RULE = "each voucher behaves as one register";
 
 /**
  * Checks that the answers about each voucher have an order in which each call takes effect at one moment between its
- * request and its answer. Each end by the clock takes effect when the clock passes it. A call without an answer, or
- * with an open outcome, may take effect at any later time or never. An attempt to redeem takes no effect after a
- * refusal has ended it. A change is decided before it is visible, so it may become visible after an end that had not
- * come when the change was decided. A lost primary may undo the last changes, except those that an answer has
- * confirmed. The voucher's row at the end is its last answer. If no primary was lost, each redemption and reservation
- * has its row, and is visible no earlier than the row's time.
+ * request and its answer. Each end by the clock takes effect when the clock passes it.
+ * - A call with an unknown outcome may take effect at any later time or never. A refusal ends an attempt to redeem.
+ * - A change that was decided before an end by the clock may become visible after this end.
+ * - A lost primary may undo the last changes, except those that an answer has confirmed.
+ * - The voucher's row at the end is its last answer. If no primary was lost, each redemption and reservation has a row,
+ * and is not visible before the row's time.
  */
 export function checkVoucherRegisters(
   history: History,
@@ -72,9 +72,8 @@ type DecidedAsk = Exclude<VoucherAskOf, { operation: "lookUp" | "events" | "publ
 type Times = Pick<VoucherOperation, "fromMs" | "untilMs" | "exchange">;
 
 /**
- * A text that is equal for attempts with an open outcome and the same effect. The search tries only the earliest of
- * them, because it can take effect whenever a later one can. Null for attempts to reserve, because each gives its
- * reservation another name.
+ * Equal for attempts with an unknown outcome and the same effect. `linearize` tries only the earliest of them, because
+ * it can take effect whenever a later one can. Null for attempts to reserve, because each reservation has another name.
  */
 function likeOf(ask: VoucherAskOf, isLost: boolean): string | null {
   const { key: _key, voucher: _voucher, ...effect } = ask;
@@ -82,7 +81,7 @@ function likeOf(ask: VoucherAskOf, isLost: boolean): string | null {
   return JSON.stringify(ask.operation === "redeem" ? { ...effect, isLost, keyId: ask.key.id } : effect);
 }
 
-/** The refusals that depend on the voucher's state, and those of them that wait for the standbys. */
+/** `REFUSALS` depend on the voucher's state. The API waits for the standbys before it answers with one of `FINAL`. */
 const FINAL = ["voucher_used", "voucher_voided", "reservation_ended"];
 const REFUSALS = [
   ...FINAL,
@@ -96,7 +95,7 @@ const REFUSALS = [
 
 const isChange = (outcome: Outcome) => outcome.refusal === null && !outcome.isRepeat;
 
-/** Whether an answer tells this outcome of the model. */
+/** Whether this outcome of the model explains an answer. */
 function isAnswer(outcome: Outcome, { ask, status, code, body }: Exchange): boolean {
   if (status !== 200) return code === "cap_reached" ? isChange(outcome) : outcome.refusal === code;
   switch (ask.operation) {
@@ -113,7 +112,7 @@ function isAnswer(outcome: Outcome, { ask, status, code, body }: Exchange): bool
   }
 }
 
-/** The effects of a history's calls on registers, and the content of their answers. */
+/** Translates a history's calls and answers into operations on registers. */
 class RegisterOf {
   readonly #history: History;
   readonly #clock: SteppedClock;
@@ -165,7 +164,9 @@ class RegisterOf {
     return [{ fromMs: AT_END_MS, untilMs: AT_END_MS, voucherId, exchange: null, apply }];
   }
 
-  /** The earliest time at which a change may be visible, by the rows of which it wrote one. Infinity without rows. */
+  /**
+   * The earliest time at which a call's change may be visible, by the rows that it may have written. Infinity if none.
+   */
   #visibleFromMs({ invokedMs }: Exchange, rowsMs: readonly number[]): number {
     const firstMs = Math.min(...rowsMs.map((ms) => this.#clock.first(ms)));
     return Math.max(invokedMs, this.#toMonotonic(firstMs).fromMs);
@@ -215,7 +216,7 @@ class RegisterOf {
     ];
   }
 
-  /** A void of a batch may have voided any of its vouchers. If the answer says that none remains, each is final. */
+  /** The void of a batch may have voided each voucher in it. If the answer says that none remains, none is Active. */
   #ofVoidedBatch(exchange: Exchange<AskFor<"voidBatch">>): VoucherOperation[] {
     const { ask, status, failure, body, invokedMs: fromMs, returnedMs } = exchange;
     if (failure === "refused") return [];
@@ -232,7 +233,7 @@ class RegisterOf {
     });
   }
 
-  /** An answer which says that a reference has redeemed nothing applies to all vouchers of the reference. */
+  /** If an answer says that a reference redeemed nothing, this holds for every voucher that calls tried with it. */
   #denials(exchange: Exchange): VoucherOperation[] {
     const { ask, code, invokedMs, returnedMs } = exchange;
     if (ask.operation !== "redeem" && ask.operation !== "redemption") return [];
@@ -245,7 +246,7 @@ class RegisterOf {
     });
   }
 
-  /** The content of an answer, or null if it says nothing about the voucher. */
+  /** What an answer says about the voucher. Null if it says nothing. */
   #applyAnswer(exchange: Exchange, ask: VoucherAskOf): Apply | null {
     const { status, code = "", body } = exchange;
     switch (ask.operation) {
@@ -256,12 +257,12 @@ class RegisterOf {
         return status === 200 ? confirmed(showsChain(body.types)) : null;
     }
     if (status !== 200 && !REFUSALS.includes(code)) return null;
-    // After a step ahead, an act uses the new time at once, so its refusal may be right although processes still
-    // use the old time.
+    // After the clock steps ahead, an act uses the new time at once, so it may rightly refuse what processes with the
+    // old time still allow.
     if (code === "invalid_request" && (ask.operation !== "extend" || this.#clock.hasStepped)) return null;
     const decided = this.#decides(exchange, ask, (outcome) => isAnswer(outcome, exchange));
     if (ask.operation === "redeem") {
-      // The voucher stays as it was: only the key's limit kept it from being redeemed.
+      // The voucher is unchanged: without the key's limit, the call would have redeemed it.
       if (code === "cap_reached") return confirmed((was) => only(was, decided(was).length > 0));
       if (status !== 200) return confirmed(decided);
       const shown = showsRedeemed({ externalRef: ask.externalRef, at: String(body.redeemedAt) });
@@ -271,12 +272,12 @@ class RegisterOf {
     return confirmed(["suspend", "resume", "extend"].includes(ask.operation) ? counted(decided) : decided);
   }
 
-  /** The possible effects of a call without a 200. */
+  /** What a call whose status is not 200 may have changed. */
   #changesLater(exchange: Exchange, ask: VoucherAskOf): VoucherOperation[] {
     if (ask.operation === "lookUp" || ask.operation === "events" || ask.operation === "publicEvents") return [];
     const isRedeem = ask.operation === "redeem";
     const isOver = isRedeem && this.#isOver(exchange as Redeem);
-    // An earlier attempt of the same call may have changed busy vouchers.
+    // If the voucher was busy, an earlier attempt of the same call may have changed it.
     if (!isRedeem && !isOpen(exchange) && exchange.code !== "voucher_busy") return [];
     const rowsMs = this.#rowsMs(exchange);
     const { invokedMs } = exchange;
@@ -289,14 +290,14 @@ class RegisterOf {
     const mayBeLost = isRedeem && this.#history.losses.some(({ untilMs }) => untilMs >= invokedMs);
     return [
       ...(isOver || fromMs === Number.POSITIVE_INFINITY ? [] : [change(false, fromMs)]),
-      // If rows are known, this is also a redemption other than the row's.
+      // If the row is known, the lost primary may have had another redemption than the row's.
       ...(mayBeLost && (isOver || rowsMs !== null) ? [change(true, invokedMs)] : []),
     ];
   }
 
   /**
-   * Whether an attempt without a 200 can have redeemed only on a primary that was lost: it was ended, or its reference
-   * has redeemed another voucher.
+   * Whether an attempt without a 200 can have redeemed only on a lost primary, because it had ended or its reference
+   * redeemed another voucher.
    */
   #isOver(redeem: Redeem): boolean {
     const ref = refOf(redeem.ask);
@@ -308,7 +309,7 @@ class RegisterOf {
     return this.#history.losses.length === 0 ? apply : unconfirmed(apply);
   }
 
-  /** What the model decides about a call, if the outcome is right. `isLost` is for a redemption of a lost primary. */
+  /** What the model decides about a call, if `isRight` accepts it. `isLost` marks a redemption of a lost primary. */
   #decides(exchange: Exchange, ask: DecidedAsk, isRight: (outcome: Outcome) => boolean, isLost = false): Apply {
     const { status, body, number: call } = exchange;
     const at = status === 200 && ask.operation === "redeem" ? String(body.redeemedAt) : null;
@@ -339,7 +340,7 @@ class RegisterOf {
     return [...("ticket" in ask.by ? [ask.by.ticket] : []), ...(ofToken === undefined ? [] : [ofToken])];
   }
 
-  /** The forms that a call may have for the model. */
+  /** What a call may mean to the model in this register. */
   #callsOf(was: Register, exchange: Exchange, ask: DecidedAsk): VoucherCall[] {
     const keyId = ask.key.id;
     switch (ask.operation) {
@@ -385,7 +386,7 @@ class RegisterOf {
     return confirmed((was) => shown(was).flatMap(redeemed));
   }
 
-  /** Whether a call was sent before a time of the database. */
+  /** Whether a call was sent before a time of the database's clock. */
   #mayPrecede({ sentAtMs }: Exchange, atMs: number): boolean {
     return this.#clock.last(atMs) >= sentAtMs - ROUNDING_MS;
   }

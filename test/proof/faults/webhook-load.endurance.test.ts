@@ -13,7 +13,7 @@ import { useService } from "../../support/use-service.ts";
 import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../../support/webhook-receiver.ts";
 import { CAN_READ_USAGE, readCpuMicros } from "../bench/process-usage.ts";
 
-/** Maximum CPU time of a worker for one delivery, so that one process can send 1 000 in a second. Microseconds. */
+/** Maximum CPU time of a worker per delivery, so that one process can send 1 000 a second. Microseconds. */
 const CPU_MAX_MICROS = 1_000;
 const HANGING = 10;
 
@@ -70,16 +70,15 @@ it("one worker process delivers a backlog of webhooks", async () => {
   }
 });
 
-/** The number of redemptions in one measurement. */
 const REDEEMS = 150;
 
 /**
- * The rounds of one measurement with hanging endpoints and one without. The best of each counts, because a busy machine
- * only adds time.
+ * How often the delays are measured with hanging endpoints and without. The best measurement counts, because a busy
+ * machine only adds time.
  */
 const ROUNDS = Number(process.env.WEBHOOK_ROUNDS ?? 3);
 
-/** Maximum reads of the database for a hanging endpoint in one round. */
+/** Maximum reads of the database per hanging endpoint and round. */
 const HANGING_READS_MAX = 10;
 
 /** Time between two redemptions. Milliseconds. */
@@ -123,7 +122,7 @@ it("a worker delivers to a healthy endpoint at full speed and in bounded memory 
     say(`commit to receiver ${how}: p50 ${best(rounds, 0.5)} ms, p99 ${best(rounds, 0.99)} ms (${show(rounds)})`);
   say(`heap ${grown.toFixed(0)} MB, ${ofHanging.toFixed(1)} reads for each endpoint that hangs in a round`);
   expect(ofHanging).toBeLessThanOrEqual(HANGING_READS_MAX);
-  // The constant allows for a busy machine, which adds about the same time to short and long delays.
+  // The 100 ms allow for a busy machine, which adds about the same to short and long delays.
   expect(best(together, 0.99)).toBeLessThanOrEqual(1.1 * best(alone, 0.99) + 100);
   expect(best(together, 0.5)).toBeLessThanOrEqual(1_000);
   expect(best(together, 0.99)).toBeLessThanOrEqual(3_000);
@@ -136,7 +135,7 @@ it("a worker delivers to a healthy endpoint at full speed and in bounded memory 
   expect(JSON.stringify(rows)).toMatch(/"Index Name":"webhook_deliveries_due"[^}]*"Actual Rows":64(\.0+)?,/);
 }, 3_600_000);
 
-/** Adds hanging endpoints, each with some due deliveries. The first one has a large backlog. */
+/** Adds hanging endpoints, each with some due deliveries, the first one with `BACKLOG` of them. */
 async function addHanging(): Promise<string[]> {
   const partners = await Promise.all(Array.from({ length: HANGING }, () => makePartner(db)));
   const ids: string[] = [];
@@ -179,7 +178,7 @@ async function measureDelays(partner: TestPartner, endpoint: string): Promise<nu
     .sort((a, b) => a - b);
 }
 
-/** Counts from now on how often a worker's runs read an endpoint or its due deliveries, by endpoint. */
+/** Counts, by endpoint, how often a worker reads the endpoint or its due deliveries from now on. */
 function countReads(pool: pg.Pool): Map<string, number> {
   const counts = new Map<string, number>();
   const query = pool.query.bind(pool) as (statement: pg.QueryConfig) => Promise<pg.QueryResult>;

@@ -12,9 +12,9 @@ import type { ServiceProcess } from "./service-process.ts";
 
 /** The number of kills of workers. WEBHOOK_KILLS=1000 for a long run. */
 const KILLS = Number(process.env.WEBHOOK_KILLS ?? 20);
-/** Vouchers redeemed between two kills. Every second one has a reservation that ends with the redemption. */
+/** Vouchers redeemed between two kills. Every second one has a reservation, which expires before the redemption. */
 const REDEEMS_PER_KILL = 10;
-/** Redis is emptied and Postgres restarted once in this number of kills. */
+/** In this many kills, Redis is emptied once, and Postgres restarts once. */
 const SERVER_FAULT_EVERY = 10;
 
 let cluster: Cluster;
@@ -73,7 +73,7 @@ it(`the service loses no event, signs each request and keeps each voucher's orde
   ];
   let repeated = 0;
   for (const [n, endpoint] of endpoints.entries()) repeated += expectDelivered(endpoint, expected[n] ?? []);
-  // A kill repeats at most the requests that the worker had sent but not recorded: one portion per endpoint.
+  // A kill repeats at most the requests that the worker had sent and not recorded: 64 per endpoint.
   expect(repeated).toBeLessThanOrEqual(KILLS * 2 * 64);
   process.stdout.write(
     `${KILLS} kills in ${seconds.toFixed(0)} s, ${receiver.received.length} requests, ${repeated} accepted twice\n`,
@@ -81,7 +81,7 @@ it(`the service loses no event, signs each request and keeps each voucher's orde
   await assertInvariants(cluster.db);
 }, 3_600_000);
 
-/** Gives each voucher a reservation past its end. */
+/** Gives each voucher a live reservation whose end has passed. */
 async function reserveUntilPast(voucherIds: readonly string[], { organizationId }: TestPartner): Promise<void> {
   await cluster.db.query(
     `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state,
@@ -104,7 +104,6 @@ async function redeem(partner: TestPartner, id: string): Promise<void> {
   });
 }
 
-/** Empties Redis or restarts Postgres after some of the kills. */
 async function failServer(kill: number): Promise<void> {
   if (kill % SERVER_FAULT_EVERY === 3) {
     await cluster.redis.kill("Everything");
@@ -117,8 +116,8 @@ async function failServer(kill: number): Promise<void> {
 }
 
 /**
- * Waits until every delivery has ended. Makes third attempts due at once. A busy receiver may cause some, and otherwise
- * they would come only after minutes.
+ * Waits until every delivery has ended. Makes third attempts due at once, which would otherwise take minutes. A busy
+ * receiver may cause some.
  */
 async function untilAllDelivered(): Promise<void> {
   await until(async () => {
@@ -134,8 +133,8 @@ async function untilAllDelivered(): Promise<void> {
 }
 
 /**
- * Expects that an endpoint has accepted these events, each in order. Returns the number of requests that it accepted
- * again.
+ * Expects that an endpoint has accepted these events, those of each voucher in order. Returns how many requests it
+ * accepted again.
  */
 function expectDelivered(endpoint: string, expected: string[]): number {
   const requests = receiver.of(endpoint);
@@ -154,7 +153,7 @@ function expectDelivered(endpoint: string, expected: string[]): number {
   return accepted.length - ids.size;
 }
 
-/** Kills a worker in the middle of its work, once the receiver has got some requests. */
+/** Kills a worker at work, once the receiver has got some requests. */
 async function killAtWork(worker: ServiceProcess, requests: number): Promise<void> {
   const from = receiver.received.length;
   // After a second, kills the worker even if it has sent too little, so that the test does not wait forever.
