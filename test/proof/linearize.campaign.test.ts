@@ -2,16 +2,13 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isCertain, linearize, type Operation } from "./linearize.ts";
 
-// Compares the search with a second implementation that tries all orders, on random histories that are small enough for
-// that.
+// Compares `linearize` with a second implementation, which tries every order, on random small histories.
 
 const RUNS = 4_000;
 const SEED = 20_261_128;
 const OPERATIONS_MAX = 6;
 
-/**
- * The state of the tested object: a value that operations change, and a mark that is unknown until an answer shows it.
- */
+/** The tested object: a value that operations change, and a mark that is unknown until a read shows it. */
 interface State {
   value: number;
   mark: number | null;
@@ -25,8 +22,7 @@ const someValue = fc.integer({ min: 0, max: 2 });
 const someKind: fc.Arbitrary<Kind> = fc.oneof(
   fc.record({ read: someValue }),
   fc.record({ sees: someValue }),
-  // A change to a value from one or both of the other values. Never from the same value, because `Operation` forbids
-  // it.
+  // A change from one or both of the other values. `Operation` forbids a change from the same value.
   fc.record({ from: someValue, steps: fc.subarray([1, 2], { minLength: 1 }) }).map(({ from, steps }) => {
     return { from, to: steps.map((step) => (from + step) % 3) };
   }),
@@ -70,7 +66,7 @@ it("linearize refuses exactly the random histories that no order of calls explai
   expect(Math.min(counts.linearizable, counts.refused)).toBeGreaterThan(RUNS / 10);
 });
 
-/** All orders in which no operation follows one that began after its end. */
+/** Yields the orders that respect real time: an operation that ended before another one began comes first. */
 function* ordersOf(left: readonly Case[]): Generator<Case[]> {
   if (left.length === 0) yield [];
   for (const first of left) {

@@ -1,35 +1,33 @@
 /** An operation on one object, with its time range. */
 export interface Operation<State> {
-  /** The earliest moment at which it takes effect. */
+  /** The earliest time at which the operation can take effect. */
   fromMs: number;
-  /** The latest moment. Infinity if its outcome is unknown: then it may take effect at any later time, or never. */
+  /** The latest such time. Infinity for an unknown outcome: the operation takes effect at any later time, or never. */
   untilMs: number;
   /**
    * Equal for operations with the same effect. If their outcome is unknown, the search tries only the earliest of them.
    */
   like?: string | null;
   /**
-   * The states that may follow: none if it cannot take effect in this state, or cannot have its answer.
-   *
-   * A rule for operations that certainly take effect: if `apply` leaves a state unchanged, it must change no later
-   * state either. `linearize` places such an operation at once, so it would miss an order in which the operation
-   * changes something later. A read satisfies this rule. A change satisfies it if it takes effect only in states that
-   * it changes. A write that may find its value already there does not satisfy it.
+   * The states that may follow. None if the operation cannot take effect in this state, or not with its answer.
+   * An operation that certainly takes effect must keep this rule: if `apply` leaves a state unchanged, the operation
+   * changes no later state. `linearize` places such an operation at once, so it would miss an order in which the
+   * operation changes something later. A read satisfies this rule. A change satisfies it if it takes effect only in
+   * states that it changes. A write that may find its value already there does not satisfy it.
    */
   apply(state: State): State[];
 }
 
-/** Whether it takes effect at all. */
+/** Whether the operation certainly takes effect. */
 export const isCertain = ({ untilMs }: { untilMs: number }) => untilMs < Number.POSITIVE_INFINITY;
 
 export type Verdict<Of> =
   | { kind: "linearizable" }
   /**
-   * No order explains all answers. `placed` is the longest order that explains some of them. By time, the operations in
-   * `next` may follow it.
+   * No order explains all answers. `placed` is the longest order that explains some of them. The times of the
+   * operations in `next` allow them to follow it.
    */
   | { kind: "refused"; placed: Of[]; next: Of[] }
-  /** The search was given up. */
   | { kind: "undecided" };
 
 /** Maximum number of configurations before a search is given up. */
@@ -74,7 +72,7 @@ export function linearize<State, Of extends Operation<State>>(
     const steps = candidates.flatMap((one) => one.apply(state).map((after) => ({ one, after })));
     const changes = steps.filter(({ after }) => JSON.stringify(after) !== now);
     const still = steps.find(({ one, after }) => isCertain(one) && JSON.stringify(after) === now);
-    // A certain operation that leaves the state unchanged now leaves every later state unchanged, so it can come first.
+    // If an operation certainly takes effect and changes nothing now, it changes no later state, so it comes first.
     const tried = still === undefined ? changes : [still];
     return tried.some(({ one, after }) => {
       const left = pending.filter((other) => other !== one);

@@ -74,7 +74,6 @@ it.each([
   }
 });
 
-/** The findings of `db check` about Redis. */
 async function check(redisUrl: string, shards = "6"): Promise<{ code: string; message: string }[]> {
   const env = { REDIS_URL: redisUrl, QUEUE_SHARDS: shards };
   const { exitCode, stdout, stderr } = await voucherctl.run(["db", "check", "--json"], env);

@@ -9,16 +9,16 @@ const own = useCluster({ apis: 2, workers: 2 });
 
 /** The documented maximum time from a master's crash until the full rate is back. Milliseconds. */
 const RECOVERED_MS = 10_000;
-/** The part of that time in which Redis detects the crash and votes, which a busy machine may delay. Milliseconds. */
+/** The part of the recovery in which Redis detects the crash and votes. A busy machine needs longer. Milliseconds. */
 const FAILOVER_MS = 4_000;
-/** A busy machine may delay the calls of some rounds, but a stopped shard would do so in each. */
+/** A busy machine may delay the calls of some rounds, but a stopped shard would delay them in each. */
 const ROUNDS_MAX = 3;
 
 const isRefused = ({ status }: { status: number }) => status !== 200;
 
 /**
- * Kills the master of a slot. Returns the time of the kill, the time when another node had its slots, and the time when
- * the full rate must be back. Milliseconds.
+ * Kills the master of a slot. Returns the times of the kill and of the replica's promotion, how long the service may
+ * need in this round until the full rate is back, and when that time ends. Milliseconds.
  */
 async function failOver(slot: number) {
   const master = await own.cluster.masterOf(slot);
@@ -32,7 +32,7 @@ async function failOver(slot: number) {
 
 /**
  * Kills the master of some shards. Returns by how much their longest time without a redemption exceeds the limit, and
- * the wrong answers.
+ * refusals that must not happen.
  */
 async function killMaster() {
   await own.cluster.heal();
@@ -55,8 +55,8 @@ it("ten seconds after a Redis master is killed, the full rate is back, and other
 });
 
 /**
- * Kills the master that carries the channel of the replies. Returns the refusals in other shards, and how long calls
- * take.
+ * Kills the master that publishes the replies. Returns by how much the delay of replies exceeds the limit, all
+ * refusals, and how long calls take.
  */
 async function killReplies() {
   await own.cluster.heal();
@@ -68,8 +68,7 @@ async function killReplies() {
   await until(() => load.answers.length > 100);
   const { promotedAt, recoveredAt } = await failOver(slot);
   const tookMs = (from: number) => since(load.answers, from).map(({ sentAt, answeredAt }) => answeredAt - sentAt);
-  // Waits until a reply arrives at once. A call without a reply waits one or two seconds, until it reads the job's
-  // result.
+  // Waits until a reply arrives at once. A call whose reply is lost reads the job's result after one or two seconds.
   await until(() => tookMs(promotedAt).some((ms) => ms < 900));
   const tooLongMs = Date.now() - recoveredAt;
   await until(() => tookMs(recoveredAt).length > 50);
@@ -82,15 +81,15 @@ it("killing the master with the replies' channel delays replies, but causes no 5
   await expectFairRound(
     ROUNDS_MAX,
     killReplies,
-    // Replies arrive again, so no call waits until it reads the job's result.
+    // Replies arrive again, so that no call has to read the job's result.
     ({ tooLongMs, wrong, medianMs }) => tooLongMs < 0 && wrong.length === 0 && medianMs < 900,
   );
 });
 
-/** The number of calls from which the test computes the rate of refusals, which may be one in a thousand. */
+/** From this number of calls the test computes the rate of refusals. */
 const JUDGED = 6_000;
 
-/** Moves the slots around a shard to another master and back. Returns the rate of refusals, in thousandths. */
+/** Moves the slots around a shard's slot to another master and back under load. Returns refusals per thousand calls. */
 async function moveSlots() {
   const { cluster, servers } = own;
   await cluster.heal();

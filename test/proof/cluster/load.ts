@@ -11,23 +11,22 @@ import { issueVouchers, makeKey, makePartner, type TestPartner } from "../../sup
 /** The number of shards of the tests' services. */
 export const SHARDS = 6;
 
-/** A Redis Cluster, and a service on it with a partner, for a test file. */
+/** A Redis Cluster, with a service and a partner for a test file. */
 export interface ClusterService {
   cluster: TestCluster;
   servers: TestServers;
-  /** The environment of each process. */
   env: Record<string, string>;
   apis: TestApi[];
   workers: TestWorker[];
   partner: TestPartner;
   key: string;
-  /** The clients of the key, one for each API. */
+  /** Clients that use the key, one for each API. */
   tills: PartnerClient[];
 }
 
 /**
- * Starts the cluster and the service before the tests of the calling file, and closes them afterwards. The returned
- * members exist only inside tests.
+ * Starts the cluster and the service before the tests of the calling file, and closes them afterwards. Only tests and
+ * hooks may use what this returns.
  */
 export function useCluster({ apis = 0, workers = 0, env: more = {} as Record<string, string> } = {}): ClusterService {
   const own = {} as ClusterService;
@@ -55,7 +54,6 @@ export function useCluster({ apis = 0, workers = 0, env: more = {} as Record<str
 interface Answer {
   externalRef: string;
   shard: number;
-  /** The index of the client that sent it. */
   till: number;
   status: number;
   code: string;
@@ -63,18 +61,20 @@ interface Answer {
   answeredAt: number;
 }
 
-/** Partners that redeem one voucher after another, and repeat a 503 with the same reference until they get a result. */
+/**
+ * Partners that redeem one voucher after another. They repeat a call after a 503, with the same reference, until they
+ * get a result.
+ */
 export interface Load {
   answers: Answer[];
-  /** Finishes the running calls. */
   finish(): Promise<void>;
   /** Finishes the running calls and compares every answer with the database. */
   end(): Promise<void>;
 }
 
 /**
- * Starts partners that call any of `tills`. With `shards`, they redeem only vouchers of these shards. They begin with
- * `vouchers`.
+ * Starts partners whose calls go to `tills` in turn. With `shards`, they redeem only vouchers of these shards. They
+ * redeem `vouchers` first.
  */
 export async function startLoad(
   servers: Pick<TestServers, "db">,
@@ -140,7 +140,7 @@ export async function findMissing({ db }: Pick<TestServers, "db">, answers: read
   return rows.map(({ ref }) => ref);
 }
 
-/** Expects exactly one redemption of the right voucher for every confirmed reference, and no wrong `redeem_timeout`. */
+/** Expects one redemption of the right voucher per confirmed reference, and no `redeem_timeout` to a later call. */
 async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer[]): Promise<void> {
   const refs = answers.filter(({ status }) => status === 200).map(({ externalRef }) => externalRef);
   const { rows } = await db.query<{ ref: string; voucher: string; at: Date }>(
@@ -158,8 +158,8 @@ async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer
 }
 
 /**
- * The longest time without a redemption of this shard, or of any shard if it is null, from `from` to the last answer of
- * any shard. Infinity without a redemption. Milliseconds.
+ * The longest time without a redemption of a shard, from `from` to the last answer of any shard. Null means all shards
+ * together. Infinity without any redemption. Milliseconds.
  */
 export function longestGap(answers: readonly Answer[], shard: number | null, from: number): number {
   const relevant = answers.filter((one) => (shard === null || one.shard === shard) && one.status === 200);

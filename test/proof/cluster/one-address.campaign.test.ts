@@ -8,7 +8,7 @@ import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { SHARDS, useCluster } from "./load.ts";
 
-// A managed cluster has one address, which leads to any of its nodes. The nodes announce other addresses.
+// A managed cluster has one address, which leads to any of its nodes. The nodes name each other by other addresses.
 
 const own = useCluster();
 

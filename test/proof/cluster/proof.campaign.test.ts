@@ -26,7 +26,6 @@ beforeAll(async () => {
   own.servers.onClose(() => ctx.close());
   await ctx.deployment.ready();
   [till] = own.tills as [PartnerClient];
-  // Enough vouchers that each shard has one.
   vouchers = await issueVouchers(own.servers.db, own.partner, 200);
 });
 
@@ -53,7 +52,7 @@ it("a redeem with an open transaction gets redeem_unknown if a Redis failover lo
 const inShard = (shard: number) =>
   vouchers.find(({ id }) => shardOf(id, SHARDS) === shard) as { id: string; code: string };
 
-/** Redeems a voucher of a shard whose master is killed after a worker has started the job, before the replica knows. */
+/** Kills a shard's master after a worker has started a voucher's redeem job, of which the replica does not know. */
 async function redeemAcrossFailover(
   shard: number,
   work: (jobId: string, data: unknown) => Promise<void>,

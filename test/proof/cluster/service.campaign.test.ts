@@ -10,7 +10,7 @@ import { issueVouchers } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { SHARDS, shardsOn, slotOfShard, useCluster } from "./load.ts";
 
-// Tests for a cluster only. `npm run test:cluster` runs the other tests on one.
+// Tests that need a cluster. `npm run test:cluster` runs the other tests on a cluster.
 
 const OPS_TOKEN = "operators-of-the-tests";
 
@@ -24,7 +24,7 @@ it("an API and a worker need 20 clients for six shards on a Redis Cluster", asyn
   await redeemAll(await issueVouchers(own.servers.db, own.partner, 30));
   // A client connects to a node when it first sends a command there, so the test counts clients and not connections.
   // Connections for subscriptions and for the map of slots have names with a prefix. A client may replace a slow
-  // connection before the server learns of its end.
+  // connection before Redis learns that the old one has ended.
   const countClients = async () => {
     const nodes = await Promise.all(own.cluster.nodes.map(({ client }) => client.client("LIST")));
     const names = nodes.map((list) => Array.from(String(list).matchAll(/ name=(\S+)/g), ([, name = ""]) => name));
@@ -62,9 +62,7 @@ it("the metrics and the dashboard show all six shards of a Redis Cluster", async
   expect(names).toContain("3/6 redeem");
 });
 
-/**
- * The answer to a probe, or to a repeat: a probe may take at most 1.5 seconds, and a busy machine may once need longer.
- */
+/** The answer of /readyz. Asks again after a 503, because a busy machine may once exceed the limit of 1.5 s. */
 async function askIsReady(api: TestApi): Promise<Reply> {
   const answer = await send("GET", `${api.url}/readyz`);
   return answer.status === 503 ? send("GET", `${api.url}/readyz`) : answer;
@@ -117,7 +115,7 @@ it("an API stays ready while a Redis master and its replica are dead, and /ready
   await redeemAll(healthy);
   const order = { code: away[0]?.code, externalRef: away[0]?.id };
   expect(await till.redeem(order)).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
-  // Longer than two of BullMQ's blocking waits, after which BullMQ replaces the connections.
+  // Longer than two of BullMQ's blocking waits. BullMQ replaces its connections after such a wait.
   await sleep(14_000);
   await Promise.all([master.start(), replica.start()]);
   await untilStarted(async () => (await send("GET", `${api.url}/readyz`)).body.silentShards === undefined);
@@ -130,7 +128,7 @@ it("an API stays ready while a Redis master and its replica are dead, and /ready
   await redeemAll(away);
 });
 
-/** The number of redeem jobs that each shard has completed since a time. A queue keeps them for 30 seconds. */
+/** The number of redeem jobs that each shard has completed since a time, at most 30 seconds ago. */
 async function countCompleted(sinceMs: number): Promise<number[]> {
   const shards = Array.from({ length: SHARDS }, async (_, index) => {
     const master = await own.cluster.masterOf(slotOfShard(own.servers, index));
@@ -140,7 +138,6 @@ async function countCompleted(sinceMs: number): Promise<number[]> {
   return Promise.all(shards);
 }
 
-/** Issues vouchers until each shard has `count` of them. */
 async function issueForEachShard(count: number): Promise<IssuedVoucher[]> {
   const byShard: IssuedVoucher[][] = Array.from({ length: SHARDS }, () => []);
   while (byShard.some(({ length }) => length < count)) {

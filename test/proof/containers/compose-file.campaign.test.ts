@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
 import { readDockerfile } from "../../support/image.ts";
 
-// Tests of the content of docker-compose.yml. test/proof/containers runs it.
+// Tests of docker-compose.yml without Docker. test/proof/containers runs the file.
 
 const FILE = readFileSync("docker-compose.yml", "utf8");
 const SETTINGS = readFileSync(".env.example", "utf8");
@@ -67,7 +67,7 @@ it("docker-compose.yml gives each container exactly the secrets that it needs", 
     "redis-create": ["REDIS_PASSWORD"],
     pg: ["POSTGRES_PASSWORD"],
     database: ["POSTGRES_PASSWORD"],
-    // In the profile ha, HAProxy stands in front of Postgres and has no secret.
+    // In the profile ha, HAProxy forwards connections to Postgres and needs no secret.
     proxy: [],
     prometheus: [],
     etcd: [],
@@ -94,8 +94,8 @@ it("docker-compose.yml limits every container's memory, and has health checks fo
   for (const [name, { image, mem_limit, healthcheck }] of ALL) {
     expect(mem_limit, name).toBeDefined();
     expect({ name, checked: healthcheck.test?.[0] === "CMD" }).toEqual({ name, checked: !RUN_ONCE.test(name) });
-    // A process that runs but does not serve must not count as healthy, because `up --wait` would return too early. The
-    // log's worker may be healthy before it serves, because a witness may be unreachable.
+    // A container must not count as healthy before it serves, because `up --wait` would return too early. The log's
+    // worker is an exception, because a witness may be unreachable.
     if (image === "partner-voucher-api" && !RUN_ONCE.test(name)) {
       expect(healthcheck.test?.join(" "), name).toContain(/log$/.test(name) ? "/metrics'" : "/readyz'");
     }
@@ -114,7 +114,7 @@ it("docker-compose.yml runs the service unprivileged and read-only, with limits 
       pids_limit: expect.any(Number),
       logging: expect.objectContaining({ options: { "max-size": expect.any(String), "max-file": expect.any(String) } }),
     });
-    // A process drains for 15 seconds.
+    // A process drains for up to 15 seconds.
     expect(Number.parseInt(String(stop_grace_period), 10), name).toBeGreaterThan(15);
   }
 });
@@ -140,7 +140,7 @@ it("docker-compose.yml gives the log's key only to the log's containers, apart f
     ...[`${ha}log ${ha}log-key:${key}:ro`, `${ha}log ${ha}log-anchor:${anchor}`],
   ]);
   expect(mounts.toSorted()).toEqual(expected.toSorted());
-  // Docker gives a new volume the owner of the image's directory.
+  // Docker gives a new volume the owner that the directory has in the image.
   expect(readDockerfile().directories).toEqual([key, anchor]);
   const withKey = ALL.filter(([, { environment }]) => "LOG_KEY_FILE" in (environment ?? {})).map(([name]) => name);
   expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);

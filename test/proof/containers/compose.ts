@@ -10,10 +10,7 @@ import { openDeployment } from "./deployment.ts";
 // Tries the README's commands, crashes of containers, and operators' tasks.
 
 const URL = "http://127.0.0.1:13080";
-/**
- * Maximum duration of a stop. It is below the 15 seconds after which a process that hangs while it drains ends itself.
- * Milliseconds.
- */
+/** Maximum duration of a stop. A process that hangs while it drains ends itself after 15 seconds. Milliseconds. */
 const NOT_HUNG_MS = 14_000;
 /** Maximum time to stop the idle containers, as a multiple of the duration of one command in a container. */
 const STOP_COMMANDS = 10;
@@ -33,7 +30,7 @@ function assertAnswered(withinMs: number): void {
   assert.ok(deployment.slowestMs < withinMs, `the slowest call took ${deployment.slowestMs} of ${withinMs} ms`);
 }
 
-/** Redeems while operators do something, or servers fail. Every confirmed redemption must be there afterwards, once. */
+/** Redeems while operators do something, or servers fail. Expects every confirmed redemption afterwards, once. */
 async function redeemDuring(work: () => Promise<unknown>): Promise<void> {
   deployment.slowestMs = 0;
   codes = await deployment.redeemDuring(codes, work);
@@ -171,7 +168,7 @@ describe("docker compose", () => {
     type Answer = { data: { groups: { rules: { health: string }[] }[]; activeTargets: { health: string }[] } };
     for (let attempt = 0; ; attempt++) {
       const { activeTargets } = (await query("targets?state=active")).data;
-      // An API, two workers and the log's worker.
+      // Prometheus must reach an API, two workers and the log's worker.
       if (activeTargets.filter(({ health }) => health === "up").length >= 4) break;
       assert.ok(attempt < 60, JSON.stringify(activeTargets));
       await sleep(1_000);

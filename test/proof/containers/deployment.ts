@@ -12,14 +12,14 @@ const RETRY_MAX_MS = 60_000;
 
 /** The services of docker-compose.yml that a test uses. */
 export interface Services {
-  /** The API processes' addresses. Calls use each in turn. */
+  /** The addresses of the API processes, which calls use in turn. */
   urls: string[];
   voucherctl: string;
   /** The command that runs psql, and the names of user and database. */
   psql: string[];
 }
 
-/** Copies this checkout, with its own ports and new secrets. Its commands run in the copy. */
+/** Copies this checkout, with ports of its own and new secrets. The returned functions run commands in the copy. */
 async function copyCheckout(baseUrl: string | undefined) {
   const checkout = mkdtempSync(join(tmpdir(), "voucher-containers-"));
   const env: NodeJS.ProcessEnv = {
@@ -40,10 +40,9 @@ async function copyCheckout(baseUrl: string | undefined) {
   };
   const inCheckout = { cwd: checkout, env, maxBuffer: 1e8 };
 
-  /** Runs a program in the checkout, and returns its output. */
   async function runWith(input: string, command: string, ...args: string[]): Promise<string> {
     const running = promisify(execFile)(command, args, inCheckout);
-    // Ignores that a program ends before it has read its input. Its exit status says whether it needed the input.
+    // A program may end before it has read its input. Its exit status says whether it needed the input.
     running.child.stdin?.on("error", () => undefined).end(input);
     const { stdout } = await running.catch((error) => assert.fail(`${error.message}\n${error.stdout}`));
     return stdout;
@@ -59,7 +58,6 @@ async function copyCheckout(baseUrl: string | undefined) {
 /** Runs a command of voucherctl with standard input. Returns its JSON. */
 type VoucherctlWith = (input: string, ...args: string[]) => Promise<Record<string, string>>;
 
-/** Makes an organization, a key and vouchers. */
 async function supplyVouchers(voucherctlWith: VoucherctlWith, count: number) {
   const create = (...args: string[]) => voucherctlWith("", ...args);
   const { id: organization = "" } = await create("org", "create", "--name", "Corner Shop");
@@ -83,7 +81,7 @@ interface Answered {
   tookMs: number;
 }
 
-/** Calls the API by the partner's rule: repeats the same call after a lost connection or a 5xx. */
+/** Calls the API as a partner must: repeats the same call after a lost connection or a 5xx. */
 async function callPatiently(nextUrl: () => string, headers: Record<string, string>, body?: object): Promise<Answered> {
   const startedAt = performance.now();
   for (;;) {
@@ -124,9 +122,8 @@ function openPartner(urls: readonly string[]) {
   let calls = 0;
   const partner = {
     key: "",
-    /** The redeem code of each confirmed redeem, by its reference. */
     confirmed: new Map<string, string>(),
-    /** Maximum time until a call was answered, including repeats, since this was last set to 0. Milliseconds. */
+    /** The longest time until an answer, with all repeats, since a test last set this to 0. Milliseconds. */
     slowestMs: 0,
     get headers() {
       return { "x-api-key": partner.key, "content-type": "application/json" };
@@ -148,7 +145,7 @@ function openPartner(urls: readonly string[]) {
       }
     },
 
-    /** Redeems vouchers, one after another, while `work` runs, and one after it. Returns the unused codes. */
+    /** Redeems vouchers one after another while `work` runs, and one voucher after it. Returns the unused codes. */
     async redeemDuring(codes: readonly string[], work: () => Promise<unknown>): Promise<string[]> {
       const left = [...codes];
       await repeatDuring(work, async () => {
@@ -163,7 +160,7 @@ function openPartner(urls: readonly string[]) {
 }
 
 /**
- * Runs docker-compose.yml in a copy of this checkout, on its own ports. Calls the service by the partner's rule, and
+ * Runs docker-compose.yml in a copy of this checkout, on ports of its own. Calls the service as a partner must, and
  * compares the reported redemptions with the database.
  */
 export async function openDeployment({ urls, psql, ...services }: Services) {
@@ -181,20 +178,19 @@ export async function openDeployment({ urls, psql, ...services }: Services) {
     voucherctl,
     idOf: async (service: string) => (await compose("ps", "-q", service)).trim().split("\n")[0] ?? "",
 
-    /** Makes an organization, a key and vouchers, and returns their codes. */
     async supply(count: number): Promise<string[]> {
       const supplied = await supplyVouchers(voucherctlWith, count);
       ({ organization, key: partner.key } = supplied);
       return supplied.codes;
     },
 
-    /** Every confirmed redemption is in the database, and there is no other. */
+    /** Expects every confirmed redemption in the database, and no other redemption. */
     async assertProved(): Promise<void> {
       const sql = `SELECT external_ref || ' ' || redeem_code FROM redemptions
                     WHERE organization_id = '${organization}' ORDER BY 1`;
       const stored = (await compose("exec", "-T", ...psql, "-At", "-c", sql)).trim().split("\n");
       assert.deepEqual(stored, [...partner.confirmed].map(([ref, redeemCode]) => `${ref} ${redeemCode}`).sort());
-      // Exits with 1 when a chain is broken.
+      // The command exits with 1 if a chain is broken.
       await voucherctl("chain", "verify", "--all");
     },
 

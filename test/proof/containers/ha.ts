@@ -31,7 +31,7 @@ async function patroni(on: string): Promise<Member[]> {
   return JSON.parse(await deployment.compose("exec", "-T", on, "patronictl", "list", "-f", "json"));
 }
 
-/** Waits until one node leads and two follow it. Returns the leader's name. */
+/** Waits until one Postgres node leads and two follow. Returns the leader's name. */
 async function untilWhole(): Promise<string> {
   for (let attempt = 0; ; attempt++) {
     const members = await patroni(PG_NODES[attempt % 3] as string).catch(() => []);

@@ -45,7 +45,6 @@ const FILES = globSync("docs/kubernetes/**/*.{yaml,yml}", { cwd: ROOT });
 const [base] = parseFile(join(BASE, "kustomization.yaml"));
 const [overlay] = parseFile(join(OVERLAY, "kustomization.yaml"));
 const OBJECTS = (base.resources as string[]).flatMap((file) => parseFile(join(BASE, file)));
-/** The objects that run pods. */
 const POD_OWNERS = OBJECTS.filter(({ kind }) => ["Deployment", "Job"].includes(kind));
 const PODS = POD_OWNERS.map((object) => ({ name: object.metadata.name as string, ...object.spec.template }));
 const CONTAINERS = PODS.flatMap(({ name, spec }) =>
@@ -56,7 +55,6 @@ let directory: string;
 const secrets: Record<string, Record<string, string>> = {};
 let keyFile: string;
 
-// Runs the guide's commands that create the secrets.
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "voucher-kubernetes-"));
   cpSync(join(ROOT, "docs/kubernetes"), join(directory, "docs/kubernetes"), { recursive: true });
@@ -71,7 +69,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** The container of a pod that serves. The others are init containers. */
+/** The container of a pod that serves. Init containers come before it. */
 const container = (pod: string): Yaml => CONTAINERS.findLast((each) => each.pod === pod);
 const SERVING = ["vouchers-api", "vouchers-worker", "vouchers-log"];
 
@@ -164,7 +162,6 @@ it("Kubernetes containers use the image of this version", () => {
   for (const { pod, image } of CONTAINERS) expect(image, pod).toBe("partner-voucher-api");
 });
 
-/** The id of the user `node` in Node's official images. */
 const NODE_USER = 1000;
 
 it("Kubernetes containers run unprivileged and read-only, with limited memory and their pod's volumes", () => {
@@ -222,7 +219,7 @@ it("the log's key is copied to a file with the permissions that the service requ
   const secret = spec.volumes.find(({ name }: Yaml) => name === "secret").secret;
   expect(overlay.secretGenerator).toContainEqual({ name: secret.secretName, files: ["key=secrets/log.key"] });
   const copy = join(directory, "key");
-  // Writes the file as the kubelet does for a pod with an fsGroup.
+  // Copies the key file with the rights that the kubelet gives it in a pod with an fsGroup.
   writeFileSync(copy, readFileSync(keyFile), { mode: secret.defaultMode });
   await expect(settings()).rejects.toThrow("Other users can read LOG_KEY_FILE");
   rmSync(copy);
@@ -293,7 +290,7 @@ it("the workers' autoscaler adds a pod for every WORKER_CONCURRENCY waiting jobs
   const metric = Object.values<MetricDefinition>(METRICS).find(({ name }) => name === selector?.metric);
   expect(metric).toMatchObject({ process: "api", help: expect.stringContaining("waiting") });
   const matched = Object.fromEntries(selector?.matchers.map(({ label, value }) => [label, value]) ?? []);
-  // The sweeper's queue is not counted, because it has at most one waiting job.
+  // Jobs of the sweeper do not count, because its queue has at most one waiting job.
   expect(matched).toEqual({ queue: workerQueues.filter((queue) => queue !== "sweep").join("|"), state: "waiting" });
   const [, kept = ""] = /max by \(([^)]*)\)/.exec(query) ?? [];
   expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
@@ -307,7 +304,7 @@ it("Prometheus scrapes the jobs of docs/observability, at existing pods and port
   const components = PODS.map(({ metadata }) => metadata.labels["app.kubernetes.io/component"]);
   for (const { job_name, relabel_configs } of jobs) {
     expect(components).toContain(job_name);
-    // The alert for a missing worker selects a job, so each job must contain only its own component.
+    // The alert for a missing worker selects a job of Prometheus, so each job must scrape only its own component.
     expect(relabel_configs[0].regex).toBe(job_name);
     expect(relabel_configs[1].regex).toBe("metrics");
   }

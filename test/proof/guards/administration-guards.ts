@@ -1,8 +1,6 @@
 import { type CodeGuard, guardsOf } from "./broken-copy.ts";
 
-/**
- * The guards of administration, in acts and in the interfaces that offer them, in the same form as in `code-guards.ts`.
- */
+/** The guards of acts and of the interfaces that offer them, in the form of `code-guards.ts`. */
 export const ADMINISTRATION_GUARDS: CodeGuard[] = [
   ...guardsOf("src/acts/act.ts", ["test/console/operator-actions"], {
     "the rules of an act are checked": ["if (problems.length > 0) throw new InvalidValues(problems);", ""],

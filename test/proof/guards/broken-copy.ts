@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
-/** Folders that are not copied, because tests do not read them or read them through a link. */
+/** Folders that are not copied. The copy has a link to node_modules, and tests read no other of them. */
 const NOT_COPIED = ["node_modules", ".git", ".data", ".ci"];
 
 interface Place {
@@ -13,7 +13,7 @@ interface Place {
 }
 
 /**
- * Runs test files, or all tests of npm test, up to the first test that fails. Returns whether one failed.
+ * Runs test files, by default all tests except the endurance runs, up to the first failure. Returns whether one failed.
  * @throws Error if no test can run.
  */
 export async function turnsRed(files: readonly string[], place: Place = {}): Promise<boolean> {
@@ -47,25 +47,21 @@ async function runTests(args: readonly string[], { cwd = ROOT, env = {} }: Place
 
 /** A guard in TypeScript, and the change that breaks it. */
 export interface CodeGuard {
-  /** The rule that the guard ensures. */
   rule: string;
   file: string;
   /** Text that occurs once in the file. */
   text: string;
-  /** The replacement of that text. */
   broken: string;
-  /** The tests that must detect the change. */
   tests: string[];
 }
 
-/** The guards of a file, by rule, with the tests that must detect each change. */
+/** The guards of a file: by rule, the text and what breaks it. The tests must detect each change. */
 export const guardsOf = (
   file: string,
   tests: string[],
   guards: Record<string, [text: string, broken: string]>,
 ): CodeGuard[] => Object.entries(guards).map(([rule, [text, broken]]) => ({ rule, file, text, broken, tests }));
 
-/** A copy of the project. */
 interface Copy {
   directory: string;
   remove(): void;

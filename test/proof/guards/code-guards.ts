@@ -2,9 +2,9 @@ import { ADMINISTRATION_GUARDS } from "./administration-guards.ts";
 import { type CodeGuard, guardsOf } from "./broken-copy.ts";
 
 /**
- * The service's guards in code, not in the schema: by file, with the tests that detect their loss; then rule, text and
- * the change that breaks it. Not in the list are guards in the files that `npm run test:mutations` breaks, and guards
- * that only save work because a constraint refuses the same, such as a batch's record of its redemptions.
+ * The service's guards in code, by file, with the tests that detect their loss. Each has a rule, its text, and the text
+ * that breaks it. The list leaves out files that `npm run test:mutations` mutates. It also leaves out guards that only
+ * save work, because a constraint refuses the same, such as a batch's record of its redemptions.
  */
 export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf(

@@ -7,15 +7,15 @@ import { useDatabase } from "../../support/use-service.ts";
 import { makeBrokenCopy, turnsRed } from "./broken-copy.ts";
 import { CODE_GUARDS } from "./code-guards.ts";
 
-// Proves that the tests detect the loss of each guard: the run breaks each one alone, and a test must fail.
+// Breaks each guard alone. A test must then fail.
 
 const { db } = useDatabase();
 
-/** Longer than all runs on two cores. Milliseconds. */
+/** Longer than all of this takes on two cores. Milliseconds. */
 const ALL_MS = 3 * 3_600_000;
 const limit = pLimit(2);
 const CONSTRAINTS = ["test/platform/db/constraints"];
-/** The tests for guards of the schema, the cheapest ones first. */
+/** The tests that may detect the loss of a guard in the schema, the cheapest first. */
 const SCHEMA_TESTS = [
   CONSTRAINTS,
   ["test/acts/erasure-rows", "test/core/redeem/redemption-times", "test/core/redeem/redeem-outcomes"],
@@ -45,8 +45,8 @@ it("each listed guard has a test that fails when it is taken out of the code", {
 });
 
 /**
- * The constraints whose names a test finds in Postgres's errors, each with its table. If such a constraint is removed,
- * no error has its name, so that test fails. So the run need not try it again.
+ * The constraints whose names, with their tables, `CONSTRAINTS` finds in Postgres's errors. Without its constraint, no
+ * error has the name, so the test fails. So the run need not try this.
  */
 async function readSeenConstraints(): Promise<Set<string>> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-guards-"));

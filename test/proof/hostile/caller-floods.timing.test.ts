@@ -13,17 +13,15 @@ import { type HostileService, startHostileService } from "./hostile-service.ts";
 const { servers, db, keys, partner, issue } = useService({ apis: [], workers: [] });
 
 /**
- * The number of a flood's concurrent requests, and the pause after each answer, which keeps the flood within the
- * caller's rate limit.
+ * A flood's concurrent requests, and the pause after each answer, which keeps the flood below the caller's rate limit.
+ * Milliseconds.
  */
 const FLOODERS = 40;
 const PAUSE_MS = 1_000;
-/** How often each of the other callers' requests is sent in a measurement, and how often a flood is measured. */
+/** How often a measurement sends each of the other callers' requests, and how often a flood is measured at most. */
 const TIMES = 12;
 const ROUNDS_MAX = 3;
-/**
- * Maximum factor by which a flood may slow others down, and the time below which a difference is noise. Milliseconds.
- */
+/** By what factor a flood may slow other callers down. Differences below `NOISE_MS` do not count. Milliseconds. */
 const SLOWER_MAX = 5;
 const NOISE_MS = 100;
 
@@ -31,7 +29,7 @@ type Call = () => Promise<{ status: number }>;
 type Flood = keyof typeof CALLER_KINDS | "look-ups" | "probes";
 
 let service: HostileService;
-/** One caller's requests of each kind. */
+/** The request of each kind of flood. */
 let floods: Record<Flood, Call>;
 /** Other callers' requests, by the kind of connection that each needs. */
 let others: [name: string, needs: Flood, call: Call][];
@@ -82,8 +80,8 @@ async function redeem(client: PartnerClient, code: string, externalRef: string):
 }
 
 /**
- * Sends the other callers' requests, one after the other, and returns the 99th percentile of their durations. Fails if
- * one is not answered.
+ * Sends the other callers' requests, one after another. Returns the 99th percentile of their durations. Fails unless
+ * each has the status 200.
  */
 async function measureOthers(): Promise<number> {
   const durations: number[] = [];
@@ -92,7 +90,7 @@ async function measureOthers(): Promise<number> {
       const startedAt = performance.now();
       const { status } = await call();
       durations.push(performance.now() - startedAt);
-      // A probe may take at most 1.5 seconds, and a busy machine may need longer once.
+      // /readyz answers 503 after 1.5 seconds. A busy machine may exceed this once.
       const isMissed = name === "a readiness probe" && status === 503;
       expect([name, isMissed ? (await call()).status : status]).toEqual([name, 200]);
     }
@@ -151,14 +149,13 @@ async function prepareCalls(): Promise<void> {
   ];
 }
 
-/** The floods, each by one caller. */
 function makeFloods(url: string, by: Record<"hooks" | "sandboxKey" | "reader", string>): typeof floods {
   const { hooks, sandboxKey, reader } = by;
   // Does not read the answer, because that would keep this process busy.
   const flood = (method: string, path: string, headers: Record<string, string>, json?: object) =>
     browse(url + path, { method, headers: { ...headers, accept: "*/*" }, json });
   return {
-    // The endpoint's row is locked, so each of these requests holds its connection until it gives up.
+    // The endpoint's row is locked, so each request keeps its connection to Postgres until it gives up.
     partnerCalls: () => flood("PATCH", `/partner/webhooks/${hook}`, { "X-Api-Key": hooks }, { enabled: true }),
     sandboxAdvances: () => flood("POST", "/sandbox/advance", { "X-Api-Key": sandboxKey }, { seconds: 1 }),
     portalReads: () => flood("GET", "/portal", basic(reader)),

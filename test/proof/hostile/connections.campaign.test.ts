@@ -24,11 +24,11 @@ const LIMITS: ConnectionLimits & { keepAliveMs: number } = {
 const ASK = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
 const { servers, api, keys, issue } = useService({ workers: [] });
-/** A second server of the same application, with the short limits. */
+/** A second server of the same application, with `LIMITS`. */
 let limited: HttpServer;
 let key: string;
 let code: string;
-/** The number of interrupted answers of `limited`. */
+/** The number of answers that `limited` has cut short. */
 let cutShort = 0;
 const sockets = new Set<Socket>();
 
@@ -76,7 +76,7 @@ it.each([
 
 it("a client that never finishes its request gets no 408 in the middle of a response", async () => {
   let cut = false;
-  // More than the network buffers can hold.
+  // More bytes than the network's buffers can hold.
   const answer: RequestListener = (_request, response) => {
     response.once("close", () => {
       cut = true;
@@ -150,7 +150,7 @@ it.each([
   const last = client.received().slice(client.received().lastIndexOf("HTTP/1.1 "));
   expect(last).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"invalid_http"/);
   expect(client.received()).not.toContain("GET, HEAD");
-  // At most two answers: one to a complete request before the error, if there is one, and one to the error.
+  // At most two answers: to a complete request before the error, if there is one, and to the error.
   expect(countAnswers(client.received())).toBeLessThanOrEqual(2);
 });
 
@@ -226,7 +226,6 @@ async function serve(listener: RequestListener | null, changed: Partial<typeof L
   return server;
 }
 
-/** A connection and the bytes received on it. */
 interface Client {
   socket: Socket;
   received(): string;
@@ -254,7 +253,7 @@ function open(bytes = "", port = limited.port): Promise<Client> {
   });
 }
 
-/** Sends the rest byte by byte, each byte well within the idle limit. */
+/** Sends the rest byte by byte. Each pause is well below the idle limit. */
 async function dribble({ socket, ended }: Client, rest: string): Promise<void> {
   let over = false;
   void ended.then(() => {
@@ -267,5 +266,4 @@ async function dribble({ socket, ended }: Client, rest: string): Promise<void> {
   }
 }
 
-/** Counts the answers on a connection. */
 const countAnswers = (text: string) => text.split(/HTTP\/1\.1 [2-5]\d\d /).length - 1;

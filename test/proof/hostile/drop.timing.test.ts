@@ -15,10 +15,10 @@ import { type HostileService, startHostileService } from "./hostile-service.ts";
 
 const USERS = 1_000;
 const SUPPLY = 100;
-/** The interval of the partner's redeems. Milliseconds. */
+/** The pause between the partner's redeems. Milliseconds. */
 const REDEEM_EVERY_MS = 20;
 const QUIET_MS = 1_000;
-/** A percentile below this counts as short, even if it is much shorter without load. Milliseconds. */
+/** A percentile below this passes, even if redeems are much faster without load. Milliseconds. */
 const FLOOR_MS = 60;
 /**
  * Redeems without load take only 10 to 20 milliseconds, so even on two idle cores other work spoils four rounds in
@@ -63,7 +63,7 @@ it("another partner's redeems take at most three times as long during a rush on 
   );
 });
 
-/** Redeems vouchers at a steady rate until `end`, and returns the duration of each, in order. Milliseconds. */
+/** Redeems vouchers at a steady rate until `end`. Returns the sorted durations. Milliseconds. */
 async function redeemUntil(end: Promise<unknown>): Promise<number[]> {
   const redeems: Promise<number>[] = [];
   let ended = false;
@@ -74,7 +74,7 @@ async function redeemUntil(end: Promise<unknown>): Promise<number[]> {
     const startedAt = performance.now();
     refs += 1;
     redeems.push(
-      // A busy machine may cause a timeout, which is slower than any limit.
+      // A busy machine may cause a timeout. It counts as infinitely slow.
       redeem({ code: unused.pop()?.code, externalRef: `ref-${refs}` }).then(({ status }) =>
         status === 200 ? performance.now() - startedAt : Number.POSITIVE_INFINITY,
       ),
@@ -86,8 +86,8 @@ async function redeemUntil(end: Promise<unknown>): Promise<number[]> {
 }
 
 /**
- * Offers vouchers of a new product to users. Returns a function that sends all claims at once, on open connections, and
- * counts the answers.
+ * Offers vouchers of a new product to users, and opens a connection for each. The returned function sends all claims at
+ * once, and counts the answers by status.
  */
 async function prepareDrop({ brandId }: TestPartner): Promise<() => Promise<Record<string, number>>> {
   const productId = newId("prd");

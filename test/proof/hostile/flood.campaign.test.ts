@@ -15,7 +15,7 @@ let code: string;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
-  // A small heap, so that garbage does not count as memory in use.
+  // A small heap, so that little garbage counts as memory in use.
   const small = { NODE_OPTIONS: "--max-old-space-size=128 --max-semi-space-size=2" };
   service = await startHostileService(servers, small);
   key = keys.till.key;
@@ -38,7 +38,7 @@ it("500 silent connections and 200 incomplete requests do not delay other reques
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** Maximum growth of the process's memory. The bodies in the test below would take twice as much. */
+/** Maximum growth of the process's memory. The bodies in the next test take more than twice as much. */
 const GROWTH_MAX_MIB = 28;
 
 it("answered requests and unread responses use bounded memory", async () => {
@@ -49,15 +49,14 @@ it("answered requests and unread responses use bounded memory", async () => {
   await rounds(12);
   const before = await residentMiB();
   await rounds(40);
-  // By now the process has answered 75 MiB of bodies. The next requests ask for 300 MiB of answers, which the client
-  // does not read.
+  // The process has answered requests with 75 MiB of bodies. The next requests ask for 300 MiB of answers, which the
+  // client does not read.
   (await open("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000))).pause();
   expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
-  // Waits until the garbage is collected.
+  // Waits until the process has collected its garbage.
   await until(async () => (await residentMiB()) - before < GROWTH_MAX_MIB);
 });
 
-/** Opens a connection and sends bytes on it. */
 async function open(bytes = ""): Promise<Socket> {
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname).on("error", () => undefined);
@@ -67,7 +66,7 @@ async function open(bytes = ""): Promise<Socket> {
   return socket;
 }
 
-/** Sends pipelined requests and waits for all answers. */
+/** Sends pipelined requests. Resolves once all answers have arrived. */
 async function pipeline(requests: readonly string[]): Promise<void> {
   const socket = await open();
   let answers = 0;
@@ -85,7 +84,7 @@ async function pipeline(requests: readonly string[]): Promise<void> {
 const residentMiB = async () =>
   ((await scrape(service.metricsUrls.api)).value("process_resident_memory_bytes") ?? 0) / 2 ** 20;
 
-/** Different requests of the maximum size, a quarter of them with unknown keys. */
+/** Makes different requests of nearly the maximum size, a quarter of them with unknown keys. */
 function largeRequests(count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const secret = index % 4 > 0 ? key : makeApiKey(pooledRandomBytes);

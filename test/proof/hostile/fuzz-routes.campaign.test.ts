@@ -19,7 +19,7 @@ import { ROUTES } from "./routes.ts";
 /** Requests to each route. */
 const runs = Number(process.env.FUZZ_RUNS || 50);
 const seed = Number(process.env.FUZZ_SEED || 20_261_121);
-/** Far more than the runs take, so that a failure can still be shrunk. Milliseconds. */
+/** Far longer than the runs take, so that fast-check has time to shrink a failure. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 500;
 
 const OPS_TOKEN = "the operators' token of the fuzzing";
@@ -55,7 +55,7 @@ beforeAll(async () => {
 
 afterAll(() => service?.stop());
 
-/** Matches internals that must not appear in answers. */
+/** Matches internals of the service, which no answer may show. */
 const INTERNALS = /node_modules|node:internal|(?:^|\\n)\s+at .+:\d+:\d+|\/src\/|ECONNREFUSED|SELECT .+ FROM/m;
 
 it.each(ROUTES)(
@@ -96,7 +96,7 @@ function judge(method: string, target: string, { status, headers, text }: RawRep
   if (status >= 400 && !isBodiless) {
     if (INTERNALS.test(text)) fail("the answer shows internals");
     if (isPage && !/^<!doctype html>/i.test(text)) fail("the refusal is not a page");
-    // The operators' dashboard is a library with its own error bodies.
+    // The operators' dashboard is a library, which has error bodies of its own.
     if (!isPage && !target.startsWith("/ops/queues")) {
       const body = JSON.parse(text);
       if (ALL_ERRORS.get(String(body.code))?.status !== status) fail("the code belongs to another status");
@@ -104,7 +104,7 @@ function judge(method: string, target: string, { status, headers, text }: RawRep
     }
   }
   const pathname = target.split("?")[0] ?? "";
-  // Compares the answer with the reference only if all URL parsers agree on the path.
+  // Only if all URL parsers agree on the path, compares the answer with the API reference.
   if (!pathname.startsWith("/") || !URL.canParse(`http://x${target}`)) return;
   const address = pathname.replace(/\/+$/, "") || "/";
   if (new URL(`http://x${target}`).pathname !== pathname || isOutside(address) || isPage) return;

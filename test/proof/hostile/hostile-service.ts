@@ -4,15 +4,15 @@ import type { TestServers } from "../../support/servers.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { untilStarted } from "../../support/until.ts";
 
-/** An API and a worker in separate processes, so that their output, memory and exit codes can be checked. */
+/** An API and a worker as processes, so that tests can check output, memory and exit codes. */
 export interface HostileService {
   url: string;
   metricsUrls: { api: string; worker: string };
-  /** Sends SIGTERM to both and returns their exit codes. */
+  /** Sends SIGTERM to both processes. Returns their exit codes and output. */
   stop(): Promise<{ api: Ended; worker: Ended }>;
 }
 
-/** Reports changed built-in prototypes at exit. */
+/** Reports at exit which prototypes of built-in objects were changed. */
 const WATCH_PROTOTYPES = `data:text/javascript,${encodeURIComponent(`
 const count = ({ prototype }) => Reflect.ownKeys(prototype).length;
 const watched = [Object, Array, Function, String].map((built) => [built, count(built)]);

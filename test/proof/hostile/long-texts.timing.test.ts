@@ -5,9 +5,9 @@ import { longestTurnMs } from "../../support/longest-turn.ts";
 import { useService } from "../../support/use-service.ts";
 import { type LongText, longTexts, makeSender } from "./long-texts.ts";
 
-/** Maximum CPU time of a turn of the event loop. Milliseconds. */
+/** Maximum CPU time of one iteration of the event loop. Milliseconds. */
 const TURN_MAX_MS = 5;
-/** How often a request is measured, because other work of the process, such as garbage collection, takes some turns. */
+/** Maximum number of measurements of a request, because garbage collection and other work disturb some of them. */
 const ROUNDS_MAX = 12;
 
 const service = useService({ apis: [{ OPS_TOKEN, OPS_WRITABLE: "true", ISSUER_API: "true" }], users: true });
@@ -17,7 +17,7 @@ beforeAll(async () => {
   texts = longTexts(await makeSender(service));
 });
 
-/** Watches which texts are normalised. Returns the size of the longest one since the last call. */
+/** Watches which texts are normalised. The result gives the longest one since its last call, in bytes. */
 function watchNormalised(): () => number {
   const { normalize } = String.prototype;
   let longest = 0;
@@ -44,7 +44,7 @@ it("no long text in a path, query, field or header is normalised, or blocks the 
     for (let round = 0; round < ROUNDS_MAX && shortest > TURN_MAX_MS; round += 1) {
       const turnMs = await longestTurnMs(async () => {
         const { status } = await send();
-        // The server may refuse a request with 16 KiB of headers as a whole, but it must not fail with a 5xx.
+        // The server may refuse a request with 16 KiB of headers, but not with a 5xx.
         if (!(status >= 200 && status < 500)) wrong.push(`${name}: ${status}`);
       });
       shortest = Math.min(shortest, turnMs);

@@ -12,11 +12,9 @@ import type { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 import { ROUTES } from "./routes.ts";
 
-/** Alternating combining marks of two classes, which are the slowest to normalise: 16 kB take 35 ms. */
+/** Combining marks of two classes in turn, which take longest to normalise: 35 ms for 16 kB. */
 const MARKS = "\u0344\u0316";
-/**
- * Bytes of text for a body, which has at most 16 KiB, and for a path or a header, which together have at most 16 KiB.
- */
+/** Bytes of text in a body (maximum 16 KiB), and in a path or a header (maximum 16 KiB together). */
 const BODY_BYTES = 15_000;
 const HEAD_BYTES = 14_000;
 
@@ -40,7 +38,7 @@ const inHead = repeat(MARKS, HEAD_BYTES);
 const encoded = repeat("%CD%84%CC%96", HEAD_BYTES);
 const inBody = repeat(MARKS, BODY_BYTES);
 
-/** The senders of the requests, and ids of entities of each kind, by the collection in a path. */
+/** What authenticates the requests, and the ids of existing entities by the path's collection. */
 interface Sender {
   api: { url: string; ctx: ApiContext };
   key: string;
@@ -73,7 +71,7 @@ export async function makeSender(service: ReturnType<typeof useService>): Promis
 }
 
 export interface LongText {
-  /** Such as `POST /partner/vouchers/redeem, body externalRef`. */
+  /** For example `POST /partner/vouchers/redeem, body externalRef`. */
   name: string;
   send(): Promise<RawReply>;
 }
@@ -81,8 +79,8 @@ export interface LongText {
 const basic = (password: string) => `Basic ${Buffer.from(`someone:${password}`).toString("base64")}`;
 
 /**
- * A request for each place of each route: every parameter of its path, every parameter of a query, every field of its
- * body, and every header. The routes and their fields come from the tables that mount them.
+ * A request for every parameter, field and header of every route. Routes and fields come from the tables that mount
+ * them.
  */
 export function longTexts(sender: Sender): LongText[] {
   const { api } = sender;
@@ -140,9 +138,9 @@ function placesOf(sender: Sender, method: string, path: string): LongText[] {
   const fields = ["GET", "HEAD", "DELETE"].includes(method) ? [] : fieldsOf(path, endpoint);
   const ofForm = /^\/(ops|portal|check)/.test(path);
   const inFields = fields.map((name) => {
-    // The other fields are valid, so that rules for several fields are reached.
+    // The other fields are valid, so that the request reaches rules for several fields.
     const others = { ...VALID, [name]: inBody };
-    // The encoding of a form makes texts longer, so they are shorter here.
+    // Shorter, because a form's encoding makes texts longer.
     return ofForm
       ? request(`form ${name}`, pathWith(), FORM, `${new URLSearchParams({ [name]: repeat(MARKS, BODY_BYTES / 3) })}`)
       : request(`body ${name}`, pathWith(), JSON_BODY, JSON.stringify(others).slice(0, 16_384));
@@ -154,7 +152,7 @@ const FORM = { "Content-Type": "application/x-www-form-urlencoded", Origin: "htt
 const JSON_BODY = { "Content-Type": "application/json" };
 const VALID = { code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "order-1", ticket: null, token: null };
 
-/** Names of form fields that are not in a table of schemas. */
+/** Form fields that no table of schemas contains. */
 const FORM_FIELDS = ["words", "voucher", "name", "reason", "code", "product", "ticket", "label", "url", "validUntil"];
 
 function fieldsOf(path: string, endpoint: (typeof ENDPOINTS)[number] | undefined): string[] {

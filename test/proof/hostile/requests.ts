@@ -40,7 +40,6 @@ export function encodeRequest({ method, target, headers, body, chunkBytes }: Hos
   return Buffer.concat([Buffer.from(lines.join("\r\n"), "latin1"), ...parts]);
 }
 
-/** One of the words of a text. */
 const word = (text: string) => fc.constantFrom(...text.split(" "));
 /** Usually the first arbitrary. */
 const mostly = <T>(arbitrary: fc.Arbitrary<T>, ...others: fc.Arbitrary<T>[]) =>
@@ -75,7 +74,7 @@ const anyText = fc.oneof(
   longText,
 );
 
-/** An object as text, so that it can contain duplicate keys and huge numbers. */
+/** An object as text, which may contain duplicate keys and huge numbers. */
 const objectOf = (key: fc.Arbitrary<string>, value: fc.Arbitrary<string>) =>
   fc
     .array(fc.tuple(key, value), { maxLength: 6 })
@@ -165,7 +164,7 @@ const garbage = latin1(0x20);
 const json = "application/json";
 const types = [json, `${json}; charset=utf-8`, `${json}; charset=utf-16le`, `${json}; charset=x`, ";;;", "text/plain"];
 const forms = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"];
-/** The second one is unsigned: `alg: none`. */
+/** The second token is unsigned: `alg: none`. */
 const badTokens = ["a.b.c", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIiwiZXhwIjo5OTk5OTk5OTk5fQ.", "a.".repeat(3_000), ""];
 const NAMED_HEADERS: Record<string, fc.Arbitrary<string>> = {
   Authorization: fc.oneof(

@@ -2,8 +2,8 @@ import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import type { OUTSIDE } from "../../support/check-answer.ts";
 
 /**
- * For each mounted address that is no endpoint: the requests below it, GET by default. The test of the reference checks
- * that no such address is missing.
+ * The requests below each mounted address that is no endpoint, GET by default. A test of the API reference checks that
+ * no such address is missing.
  */
 const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
   "/": [""],

@@ -58,7 +58,6 @@ it("the run whose output is searched for secrets has output in every channel", (
 const FOR_ALL = ["log", "metrics", "traces", "dashboard", "refusals", "public answers"];
 const VALUABLE = [credentials, codes, redeemCodes];
 
-/** Secrets by description. */
 type Secrets = Record<string, string>;
 
 it.each([
@@ -107,7 +106,7 @@ async function run(): Promise<void> {
   const rows = await dumpRows(db);
   emitted["audit entries"] = (rows.audit_entries ?? []).join("\n");
   emitted.database = JSON.stringify(rows);
-  // Removes the redeem codes of replies, which may carry them to the API process.
+  // Without the redeem codes of replies, which go through Redis to the API.
   const redis = [record.text(), ...snapshots].join("\n");
   emitted["Redis without replies"] = redis.replace(/\\*"redeemCode\\*":\\*"[0-9A-Z-]+\\*"/g, "(a redeem code)");
   expect(redis).toContain("redeemCode");
@@ -165,7 +164,7 @@ async function makeSubjects() {
     rotated,
     offer,
     link,
-    /** The key that voucherctl created, and the other output of its commands. */
+    /** The key that voucherctl printed, and all other output of its commands. */
     madeKey: JSON.parse(made.stdout).key as string,
     printed: [made.stderr, ...commands.flatMap(({ stdout, stderr }) => [stdout, stderr])],
     userToken: await signUser(issuer, "a-user"),
@@ -178,7 +177,7 @@ async function makeSubjects() {
 
 type Calls = ReturnType<typeof openCalls>;
 
-/** Calls of the service that record statuses and refusals. Without other headers, they send the partner's key. */
+/** Calls the service. Records statuses and refusals. By default, sends the partner's key. */
 function openCalls(url: string, { key, userToken }: Subjects) {
   const refusals: string[] = [];
   const by: Record<string, string> = { "x-api-key": key };
@@ -359,7 +358,7 @@ async function failInDatabase(
 
 const basicOf = (password: string) => Buffer.from(`operator:${password}`).toString("base64");
 
-/** Reads the queues and their jobs on the operators' dashboard. */
+/** Opens queues and jobs on the operators' dashboard. */
 async function visitDashboard({ ask }: Calls, { operator }: Subjects): Promise<string[]> {
   for (const path of ["/ops/operators", "/ops/audit"])
     expect((await ask("GET", path, operator.headers)).status).toBe(200);
@@ -385,7 +384,6 @@ async function visitDashboard({ ask }: Calls, { operator }: Subjects): Promise<s
   return dashboard;
 }
 
-/** Fills the secrets. */
 function nameSecrets(subjects: Subjects, { reservation, lateReservation, redemptions, acquisitions }: Answers): void {
   const { key, till, rotated, unbound, revoked, unknown, mistyped, issued, link } = subjects;
   Object.assign(credentials, {
@@ -432,7 +430,6 @@ function nameSecrets(subjects: Subjects, { reservation, lateReservation, redempt
   });
 }
 
-/** Returns the secrets that a text contains. */
 function find(text: string | undefined, ...kinds: Secrets[]): string[] {
   const lower = (text ?? "").toLowerCase();
   return kinds.flatMap((kind) =>

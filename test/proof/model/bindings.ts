@@ -3,11 +3,10 @@ import { expect } from "vitest";
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * The values of one run's variables, which the service chooses. The first answer sets the value of a variable, and
- * later answers must have the same value.
+ * The values that the service chooses in one run, by the names that the model gives them. The first answer sets a
+ * value, and later answers must show the same one.
  */
 export class Bindings {
-  /** The bindings of the current run. */
   static present = new Bindings();
   readonly #texts = new Map<string, string>();
   /** The moments in milliseconds. Moments that move are stored as if no simulated time had passed. */
@@ -26,7 +25,7 @@ export class Bindings {
     this.#moments.set(name, value.getTime());
   }
 
-  /** Sets a moment that moves to some seconds after another one. Returns its present value. */
+  /** Sets a moment that moves to this many seconds after another one. Returns its present value. */
   bindAfter(name: string, seconds: number, earlier: string): Date {
     const value = (this.#moments.get(earlier) ?? Number.NaN) + seconds * 1_000;
     this.#moments.set(name, value);
@@ -39,7 +38,7 @@ export class Bindings {
     return value;
   }
 
-  /** From now on, moments that move are this many seconds earlier. */
+  /** Simulates that seconds have passed: moments that move are this much earlier from now on. */
   passTime(seconds: number): void {
     this.#passedMs += seconds * 1_000;
   }
@@ -54,10 +53,7 @@ export class Bindings {
     return true;
   }
 
-  /**
-   * Whether a value equals that of a moment. A new moment gets the value if the value is not later than the end of the
-   * call.
-   */
+  /** Whether a value is the moment's. A new moment gets the value, if it is not later than the end of the call. */
   isMoment(name: string, value: unknown, { plusMs, moves, fresh }: MomentOptions): boolean {
     if (typeof value !== "string" || !MOMENT.test(value)) return false;
     const { from, to } = this.window;
@@ -74,7 +70,7 @@ export class Bindings {
 interface MomentOptions {
   /** The offset from the named moment. */
   plusMs: number;
-  /** Whether simulated time moves the moment back. It moves the end of a reservation and of a validity period. */
+  /** Whether simulated time moves this moment back, such as the end of a reservation or a validity. */
   moves: boolean;
   /** Whether the moment must lie between the start and the end of the call that first returns it. */
   fresh: boolean;
@@ -94,10 +90,10 @@ function moment(name: string, options: MomentOptions) {
   return { name, asymmetricMatch: (value: unknown) => Bindings.present.isMoment(name, value, options) };
 }
 
-/** A moment in UTC that simulated time does not move, because it records a past event. */
+/** A moment in UTC that records a past event, so that simulated time does not move it. */
 export const happened = (name: string, { fresh = false } = {}) => moment(name, { plusMs: 0, moves: false, fresh });
 
-/** A moment in UTC that simulated time moves back, because the service compares it with the clock. */
+/** A moment in UTC that the service compares with the clock, so that simulated time moves it back. */
 export const moving = (name: string, { plusMs = 0, fresh = false } = {}) =>
   moment(name, { plusMs, moves: true, fresh });
 

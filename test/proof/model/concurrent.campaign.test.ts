@@ -10,7 +10,7 @@ import { SteppedClock } from "../faults/stepped-clock.ts";
 import { contend, makeSuppliedKey, RESERVATION_SECONDS, type Scene } from "./contend.ts";
 import { type Processes, startProcesses } from "./start-processes.ts";
 
-// Random overlapping calls about one voucher of each organization at a time, from many clients of two API processes.
+// Many clients of two API processes make random overlapping calls, in each organization about one voucher at a time.
 // CONCURRENT_VOUCHERS and CONCURRENT_SEED set the length and the seed.
 
 /** The vouchers of each organization. */
@@ -55,7 +55,7 @@ it("an order of the calls explains every answer to overlapping calls about one v
   expect([...new Set(history.exchanges.flatMap(outcomesOf))]).toEqual(expect.arrayContaining(MUST_HAPPEN));
 });
 
-/** A run without these would prove little. */
+/** Without these events, a run would prove little. */
 const MUST_HAPPEN = [
   ...[
     "lookUp",

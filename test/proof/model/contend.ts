@@ -15,12 +15,11 @@ const CLIENTS = 6;
 const CALLS_PER_CLIENT = 12;
 /** Maximum pause of a client between two calls. Milliseconds. */
 const PAUSE_MAX_MS = 12;
-/** Clients give up some calls while they run. Milliseconds. */
+/** How long a client waits for an answer. Impatient clients give up while the call runs. Milliseconds. */
 const PATIENCE_MS = { patient: 20_000, impatient: 8 };
 export const RESERVATION_SECONDS = 1;
-/** The probability that a voucher's clients wait until its reservation has ended. */
+/** The probability that a client waits until a reservation has ended. */
 const OVERSTAY_CHANCE = 0.03;
-/** Relative frequency of each call. */
 const CALLS = {
   lookUp: 6,
   reserve: 6,
@@ -38,7 +37,7 @@ const CALLS = {
   extend: 0,
 };
 type Calls = typeof CALLS;
-/** Of every four vouchers, one may be voided, one expires and is extended, and one is suspended and resumed. */
+/** Of every four vouchers, calls may void one, extend one that expires, and suspend and resume one. */
 const CALLS_OF_TURN: Partial<Record<number, Calls>> = {
   1: { ...CALLS, void: 3 },
   2: { ...CALLS, extend: 2 },
@@ -47,21 +46,20 @@ const CALLS_OF_TURN: Partial<Record<number, Calls>> = {
 const TURN = { expiring: 2, all: 4 };
 /** The validity of a voucher that expires, and of the others. Milliseconds. */
 const VALID_MS = { expiring: 500, others: 86_400_000 };
-/** If a voucher expires, its clients begin this long before its end. With 0 they begin at its end. Milliseconds. */
+/** How long before the end of an expiring voucher its clients begin. Milliseconds. */
 const LEADS_MS = [0, 20, 60, 150, 400];
 /** By how much an extension moves a voucher's end. A negative value asks for an earlier end. Milliseconds. */
 const EXTENDED_MS = [-50, 100, 500];
-/** The maximum age of a list's redemptions. Milliseconds. */
+/** How far back a list begins. Milliseconds. */
 const LISTED_MS = 5_000;
-/** The sizes of pages. */
 const PAGES = [1, 3, 1_000];
 /** The probability that a client calls with an ended secret. */
 const ENDED_CHANCE = 0.08;
-/** The probability that a token belongs to another voucher's reservation. */
+/** The probability that a client may send the token of any voucher's reservation. */
 const FOREIGN_CHANCE = 0.4;
 /** How long an operator keeps an old secret valid. Milliseconds. */
 const GRACES_MS = [0, 150, 700];
-/** Maximum time from the first call about a voucher to the operator's act. Milliseconds. */
+/** Maximum time from the first call about a voucher until the operator changes a key. Milliseconds. */
 const ACT_MAX_MS = 60;
 
 /** The data that the clients of an organization share. */
@@ -73,7 +71,7 @@ export interface Scene {
   /** The valid keys, and the keys with ended secrets. */
   keys: SuppliedKey[];
   ended: SuppliedKey[];
-  /** The tokens of all reservations of any voucher. */
+  /** The tokens of all vouchers' reservations. */
   tokens: string[];
 }
 
@@ -84,7 +82,7 @@ export async function makeSuppliedKey({ db, partner: { organizationId } }: Pick<
   return { id, secret: key, organizationId };
 }
 
-/** Issues the voucher of a turn. If the voucher expires, waits for its end. */
+/** Issues the next voucher. If it expires soon, waits until shortly before its end. */
 async function issue({ db, partner }: Scene, turn: number): Promise<SuppliedVoucher> {
   const isExpiring = turn % TURN.all === TURN.expiring;
   const validUntilMs = Date.now() + (isExpiring ? VALID_MS.expiring : VALID_MS.others);
@@ -136,7 +134,7 @@ async function rotate(db: pg.Pool, old: SuppliedKey, graceMs: number): Promise<S
   return { ...old, secret: key };
 }
 
-/** Chooses calls about a voucher by the content of earlier answers, such as their tickets and tokens. */
+/** Chooses calls about a voucher. Uses tickets and tokens from earlier answers. */
 class Chooser {
   readonly #scene: Scene;
   readonly #voucher: SuppliedVoucher;
@@ -144,7 +142,7 @@ class Chooser {
   readonly #from = new Date(Date.now() - LISTED_MS).toISOString();
   readonly #reservations: { ticket: string; token: string }[] = [];
   readonly #nextPages: ListAsk[] = [];
-  /** The end that an extension has moved last. Milliseconds. */
+  /** The end of validity after the last extension. Milliseconds. */
   #endMs = 0;
 
   constructor(scene: Scene, voucher: SuppliedVoucher) {
@@ -177,7 +175,7 @@ class Chooser {
       case "redeemWithToken": {
         const byTicket = name === "redeemByTicket" || (name === "redeemWithToken" && by.chance(0.5));
         const named = byTicket && reservation !== null ? { ticket: reservation.ticket } : { code: voucher.code };
-        // Sometimes any reservation's token, because a caller may send a ticket with another reservation's token.
+        // Sometimes any reservation's token, because a caller may send one reservation's ticket with another's token.
         const tokens = by.chance(FOREIGN_CHANCE) ? this.#scene.tokens : this.#reservations.map(({ token }) => token);
         const token = name === "redeemWithToken" ? pickOf(tokens) : null;
         return { operation: "redeem", key, voucher, externalRef, by: named, token };

@@ -5,8 +5,8 @@ import { disagree, makeCall } from "./step.ts";
 import type { World } from "./world.ts";
 
 /**
- * Compares the state after a run with the model: each voucher as its organization sees it, its chain, which it verifies
- * as a partner would, and the row of every reservation. @throws Error on a difference.
+ * Compares the state after a run with the model: each voucher as its organization sees it, its chain, and the row of
+ * every reservation. Verifies the chain as a partner would. @throws Error on a difference.
  */
 export async function examine(model: Model, world: World): Promise<void> {
   for (const name of VOUCHER_NAMES) {

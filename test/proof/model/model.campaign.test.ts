@@ -10,8 +10,8 @@ import { openSystem, type System } from "./system.ts";
 import { openWorld, type Tally, type World } from "./world.ts";
 
 // Compares random histories of calls with the model, answer by answer. The same seed gives the same histories.
-//   MODEL_RUNS=2000 MODEL_SEED=7 npx vitest run test/proof/model      runs more and other histories
-//   MODEL_SEED=… MODEL_PATH=… MODEL_REPLAY=… npx vitest run …   repeats one, as printed by a failure
+// `MODEL_RUNS=2000 MODEL_SEED=7 npx vitest run test/proof/model` runs more and other histories.
+// A failure prints the command that repeats one history, with MODEL_SEED, MODEL_PATH and MODEL_REPLAY.
 
 /** All steps with their relative frequency. A restart of the workers takes longer than a dozen calls. */
 const STEPS: [fc.Arbitrary<Step>, number][] = [
@@ -37,9 +37,9 @@ const runs = Number(process.env.MODEL_RUNS || DEFAULT_RUNS);
 const seed = Number(process.env.MODEL_SEED || 20_261_121);
 const path = process.env.MODEL_PATH || "";
 const replayPath = process.env.MODEL_REPLAY || "";
-/** The length of the longest history. */
+/** The maximum length of a history. */
 const STEPS_MAX = 200;
-/** Far more than the runs take, so that a failure can still be shrunk. Milliseconds. */
+/** Far longer than the runs take, so that fast-check has time to shrink a failure. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 4_000;
 
 let system: System;
@@ -57,7 +57,7 @@ it(
   "the service and the model of its rules give the same answers to random histories",
   async () => {
     const tally: Tally = new Map();
-    // The last failure is the shortest, because shrinking continues from failures only.
+    // The last failure is the shortest, because fast-check shrinks only failures.
     const failed: World[] = [];
     const steps = STEPS.flatMap(([step, weight]) => Array<typeof step>(weight).fill(step));
     const property = fc.asyncProperty(

@@ -3,9 +3,8 @@ import { happened, jsonText, moving, sentence, type Variable, variable } from ".
 import { decide, type Outcome, type Voucher as State, statusOf, type VoucherCall } from "./voucher.ts";
 
 // The service's answers to sequential calls, without queues, leases, locks and transactions. `voucher.ts` decides what
-// is right for one voucher. Here are the organizations, keys, references and time around it, and the answers' bodies.
+// is right for one voucher. This file adds organizations, keys, references, time, and the bodies of answers.
 
-/** The duration of a reservation. */
 const RESERVATION_SECONDS = 900;
 
 export type OrganizationName = "OURS" | "THEIRS";
@@ -15,8 +14,8 @@ export type VoucherName = "A" | "B" | "C" | "D";
 export type ReservationName = `${VoucherName}${number}`;
 
 /**
- * Four keys of one organization and one of another. Three of the four may read and redeem, one of them at most
- * `maxPerDay` vouchers. The fourth may only read.
+ * Four keys of one organization, and one of another. Of the four, three may read and redeem, one of these at most
+ * `maxPerDay` vouchers. AUDIT may only read.
  */
 export const KEYS: Record<KeyName, { organization: OrganizationName; mayRedeem: boolean; maxPerDay?: number }> = {
   SHOP: { organization: "OURS", mayRedeem: true },
@@ -56,7 +55,7 @@ interface Voucher {
   code: string;
   validForSeconds: number;
   extensions: number;
-  /** Its state, without what depends on the time. */
+  /** The voucher's state without what depends on time. */
   state: Omit<State, "isOver" | "hold">;
   /** The voucher's reservations, in order of their start. */
   reservations: Reservation[];
@@ -67,7 +66,7 @@ interface Voucher {
 
 interface ChainEvent {
   type: keyof typeof CODES;
-  /** The fields that `data` in the payload must have. */
+  /** Fields that the payload's `data` must have. */
   data: object;
 }
 
@@ -83,7 +82,7 @@ const CODES = {
 };
 
 export interface Model {
-  /** Seconds that have passed since the vouchers were issued. */
+  /** Seconds since the vouchers were issued. */
   now: number;
   vouchers: Record<VoucherName, Voucher>;
   /** The redemptions, by organization and reference. */
@@ -94,7 +93,7 @@ export interface Model {
   hanging: { key: KeyName; call: RedeemCall; refusals: number } | null;
 }
 
-/** The name by which a call finds the voucher. */
+/** How a call names a voucher. */
 export type Named =
   | { by: "code"; voucher: VoucherName }
   | { by: "ticket"; reservation: ReservationName }
@@ -197,12 +196,12 @@ export function reserve(model: Model, key: KeyName, named: Named): Expected {
 export interface RedeemCall {
   named: Named;
   externalRef: string;
-  /** The token of a reservation, a wrong one, or none. */
+  /** A reservation whose token is sent, a wrong token, or none. */
   token: ReservationName | "wrong" | null;
   note: string | null;
 }
 
-/** A refused reference can be used again. */
+/** The answer to a redeem. A refused reference can be used again. */
 export function redeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   const expected = KEYS[key].mayRedeem ? decideRedeem(model, key, call) : missingScope();
   if ([404, 409, 429].includes(expected.status))
@@ -210,14 +209,14 @@ export function redeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   return expected;
 }
 
-/** A call of a key that may redeem hangs in a worker, without an answer. */
+/** Makes a call hang in a worker, without an answer. Its key may redeem. */
 export function hang(model: Model, key: KeyName, call: RedeemCall): void {
   model.hanging = { key, call, refusals: refusalsOf(model, key, call) };
 }
 
 /**
- * The worker continues. If a later answer about the reference has ended the call, it redeems nothing. Returns the
- * outcome.
+ * Lets the worker continue with the hanging call. It redeems nothing if a later call with the reference was refused.
+ * Returns the outcome.
  */
 export function resume(model: Model): string {
   if (model.hanging === null) throw new Error("no call hangs");
@@ -257,7 +256,7 @@ function decideRedeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   return redeemed(redemption, false);
 }
 
-/** Any key of the organization with the ticket may release it. A release without a live reservation is no error. */
+/** Any key of the organization may release a ticket. It is no error if no reservation is live. */
 export function release(model: Model, key: KeyName, named: Named): Expected {
   if (!KEYS[key].mayRedeem) return missingScope();
   const voucher = named.by === "ticket" ? find(model, key, named) : null;
@@ -287,7 +286,7 @@ export function events(model: Model, key: KeyName, named: Named): Expected {
   };
 }
 
-/** Voids a voucher for its issuer. Returns the reason why it cannot be voided, or null. */
+/** Voids a voucher for its issuer. Returns the reason for a refusal, or null. */
 export function voidVoucher(
   model: Model,
   organization: OrganizationName,
@@ -299,12 +298,12 @@ export function voidVoucher(
   return settle(model, voucher, { operation: "void" }, reason === null ? {} : { reason }).refusal;
 }
 
-/** Suspends a voucher or resumes it. Returns why it cannot be suspended or resumed, or null. */
+/** Suspends or resumes a voucher. Returns the reason for a refusal, or null. */
 export function suspendVoucher(model: Model, name: VoucherName, suspended: boolean, reason: string): string | null {
   return settle(model, model.vouchers[name], { operation: suspended ? "suspend" : "resume" }, { reason }).refusal;
 }
 
-/** Gives a voucher another end, in seconds after its issue. Returns why it cannot be extended, or null. */
+/** Moves a voucher's end, in seconds after its issue. Returns the reason for a refusal, or null. */
 export function extendVoucher(model: Model, name: VoucherName, end: number, reason: string): string | null {
   const voucher = model.vouchers[name];
   const to = end === voucher.validForSeconds ? "same" : end < voucher.validForSeconds ? "earlier" : "later";
@@ -315,11 +314,11 @@ export function extendVoucher(model: Model, name: VoucherName, end: number, reas
   return null;
 }
 
-/** The name of a voucher's present end. */
+/** The name of a voucher's present end of validity. */
 export const endName = ({ name, extensions }: Pick<Voucher, "name" | "extensions">) =>
   `VALID_UNTIL_${name}_${extensions}`;
 
-/** Records expiries. This changes chains, but no other answer. */
+/** Adds events for ended validities to the chains. No other answer changes. */
 export function sweep(model: Model): void {
   for (const voucher of Object.values(model.vouchers)) {
     const isRecorded = voucher.chain.findLast(({ type }) => type === "expired" || type === "extended");
@@ -330,18 +329,18 @@ export function sweep(model: Model): void {
   }
 }
 
-/** The possible states of a reservation's row. A reservation past its end may not be recorded as Expired yet. */
+/** The possible states of a reservation's row. If its end has passed, the row may still be Live. */
 export function statesOfReservation(model: Model, reservation: Reservation): string[] {
   if (reservation.ended !== null) return [reservation.ended];
   return isOver(model, reservation) ? ["Live", "Expired"] : ["Live"];
 }
 
-/** The voucher's newest reservation, or the one `before` positions earlier. Null if there are too few. */
+/** The voucher's newest reservation, or the one `before` positions before it. Null if there is none. */
 export function reservationOf(model: Model, voucher: VoucherName, before: number): ReservationName | null {
   return model.vouchers[voucher].reservations.at(-1 - before)?.name ?? null;
 }
 
-/** Whether a voucher can still be reserved or redeemed, now or once it is resumed. */
+/** Whether a voucher can be reserved or redeemed now, or after a resume. */
 export function isActive(model: Model, voucher: VoucherName): boolean {
   return ["Active", "Suspended"].includes(shownStatus(model, model.vouchers[voucher]));
 }
@@ -350,7 +349,6 @@ export function isReserved(model: Model, voucher: VoucherName): boolean {
   return liveReservation(model, model.vouchers[voucher]) !== null;
 }
 
-/** Finds the voucher for a key and a name. */
 function find(model: Model, key: KeyName, named: Named): Voucher | null {
   return inOrganization(model, KEYS[key].organization, named);
 }
@@ -370,7 +368,6 @@ function inOrganization(model: Model, organization: OrganizationName, named: Nam
   }
 }
 
-/** The voucher at this moment. */
 function seenNow(model: Model, voucher: Voucher): State {
   const live = liveReservation(model, voucher);
   const hold = live && { keyId: live.key, ticket: live.name };
@@ -381,7 +378,7 @@ const shownStatus = (model: Model, voucher: Voucher) => statusOf(seenNow(model, 
 const decideNow = (model: Model, voucher: Voucher, call: VoucherCall) => decide(seenNow(model, voucher), call);
 const ticketIn = (named: Named) => (named.by === "ticket" ? named.reservation : null);
 
-/** The event of each change. Reservations have none. */
+/** The event of each change. Reservations have no events. */
 const EVENTS = {
   redeem: "redeemed",
   void: "voided",
@@ -392,7 +389,7 @@ const EVENTS = {
   release: null,
 } as const;
 
-/** Decides a call, and does what it changes. `data` is that of its event. */
+/** Decides a call, and makes its change. `data` belongs to the change's event. */
 function settle(model: Model, voucher: Voucher, call: VoucherCall, data: object = {}): Outcome {
   const live = liveReservation(model, voucher);
   const outcome = decideNow(model, voucher, call);
@@ -488,7 +485,7 @@ function event(
     occurredAt: happened(occurredAt),
     actorConnectedId: actor,
     actorIsEmployee: null,
-    // The service of this test has no log.
+    // The tested service has no log.
     logIndex: null,
   };
   const { logIndex: _, ...content } = shown;

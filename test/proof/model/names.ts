@@ -13,8 +13,8 @@ import {
 import type { Word } from "./step.ts";
 
 /**
- * The way in which a generated call names its voucher. A ticket depends on the history so far. Most calls skip vouchers
- * that are redeemed, voided or expired, because calls about them always have the same outcome.
+ * How a generated call names its voucher. Which ticket is meant depends on the history so far. Most calls skip
+ * redeemed, voided and expired vouchers, which always have the same outcome.
  */
 export type NameChoice =
   | { by: "code"; voucher: VoucherName; typed: boolean; evenIfFinal: boolean }
@@ -22,7 +22,7 @@ export type NameChoice =
   | { by: "ticket"; voucher: VoucherName; before: number; evenIfFinal: boolean }
   | { by: "nothing"; like: "code" | "ticket" };
 
-/** How a call names its voucher: for the model, in the request and in the title of the step. */
+/** A voucher's name for the model, in the request, and in the step's title. */
 export interface Name {
   named: Named;
   word: Word;
@@ -32,7 +32,7 @@ export interface Name {
 /** Never issued. */
 const UNKNOWN = { code: "0000-0000-0000-0000", ticket: "rsv_01jzbq0000e00a4g0g00000000" };
 
-/** Resolves a choice. Returns null if the voucher has too few reservations or is skipped. */
+/** Resolves a choice. Null if the step must be skipped, or if the voucher has too few reservations. */
 export function resolveName(model: Model, choice: NameChoice): Name | null {
   if (choice.by !== "nothing" && !choice.evenIfFinal && !isActive(model, choice.voucher)) return null;
   switch (choice.by) {
@@ -58,13 +58,13 @@ export function resolveName(model: Model, choice: NameChoice): Name | null {
   }
 }
 
-/** Most calls use one voucher, so that they interact. */
+/** Most calls concern voucher A, so that they affect each other. */
 export const someVoucher: fc.Arbitrary<VoucherName> = fc.oneof(
   { weight: 4, arbitrary: fc.constant<VoucherName>("A") },
   { weight: 3, arbitrary: fc.constantFrom(...VOUCHER_NAMES) },
 );
 
-/** Usually a key with both scopes. */
+/** Usually a key that may read and redeem. */
 export const someKey: fc.Arbitrary<KeyName> = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom<KeyName>("SHOP", "TILL") },
   { weight: 5, arbitrary: fc.constant<KeyName>("CAPPED") },
@@ -72,13 +72,13 @@ export const someKey: fc.Arbitrary<KeyName> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<KeyName>("AUDIT") },
 );
 
-/** Number of reservations before the newest. */
+/** How many reservations are newer. */
 export const someAge: fc.Arbitrary<number> = fc.oneof(
   { weight: 3, arbitrary: fc.constant(0) },
   { weight: 1, arbitrary: fc.constantFrom(1, 2) },
 );
 
-/** True in one of six cases. Shrinking makes it true. */
+/** True in one of six cases. fast-check shrinks it to true. */
 export const seldom: fc.Arbitrary<boolean> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(true) },
   { weight: 5, arbitrary: fc.constant(false) },
@@ -104,7 +104,7 @@ export const someName: fc.Arbitrary<NameChoice> = fc.oneof(
   { weight: 1, arbitrary: byNothing },
 );
 
-/** Usually a ticket, or a code. */
+/** Usually a ticket, sometimes a code. */
 export const someTicket: fc.Arbitrary<NameChoice> = fc.oneof(
   { weight: 14, arbitrary: byTicket },
   { weight: 1, arbitrary: byCode },

@@ -18,12 +18,12 @@ import type { World } from "./world.ts";
 // Steps other than partner calls.
 
 /**
- * No sum of these comes within 50 seconds of the 900 seconds of a reservation or of the validities below, so the real
- * duration of a run has no effect. test/core tests the moments around an end.
+ * No sum of these comes within 50 seconds of the 900 seconds of a reservation or of the validities below. So it does
+ * not matter how long a run really takes. test/core tests the moments around an end.
  */
 const someSeconds = fc.constantFrom(120, 120, 120, 360, 360, 360, 850, 850, 850, 90_000);
 
-/** A voucher's validity in seconds: beyond every run, or short enough to end during a reservation. */
+/** How many seconds a voucher is valid: longer than every run, or so short that it may end during a reservation. */
 export const someValidity: fc.Arbitrary<number> = fc.constantFrom(864_000, 864_000, 864_000, 300, 1_380);
 
 /** Makes a lease older. A lease past its expiry ends at once. */
@@ -33,15 +33,14 @@ const MOVE_LEASE_BACK = [
 ].join(" ");
 
 /**
- * Simulates the passing of time: moves everything that is compared with a clock back by that time. These are the start
- * and end of live reservations, the end of validity, and the age and expiry of leases. Past moments, such as those of
- * redemptions, events and ended reservations, stay, because nothing compares them with a clock. No job runs here, so no
- * deadline has to move.
+ * Simulates that time passes. Moves everything that the service compares with a clock back by that time: the start and
+ * end of live reservations, the end of validity, and the age and expiry of leases. Past moments stay. No job is
+ * running, so no deadline has to move.
  */
 export const timeStep: fc.Arbitrary<Step> = fc.record({ pass: someSeconds }).map((choice) =>
   makeStep(choice, (_model, { pass }) => async (state, { system: { servers }, voucherIds, bindings, log }) => {
     log.push(`${pass} seconds pass`);
-    // A trigger keeps the ends of redeemed vouchers.
+    // A trigger forbids changing the ends of redeemed vouchers.
     await bypassTriggers(
       servers.db,
       `WITH moved AS (
@@ -79,11 +78,11 @@ export const suspendStep: fc.Arbitrary<Step> = fc
     }),
   );
 
-/** How the end of an extension relates to the present end. */
+/** How an extension's end compares with the present end. With "never", it is after every run. */
 const ENDS = ["later", "later", "never", "same", "earlier"] as const;
 /**
- * Every end is this many seconds after a multiple of two minutes. The times that pass add up to such a multiple plus
- * ten seconds for each 850. So no end is near, except in runs with many of these.
+ * Every end is this many seconds after a multiple of two minutes. Steps that let time pass add up to such a multiple,
+ * plus ten seconds for each 850. So no end is near, except after many steps of 850.
  */
 const END_AFTER_S = 110;
 
@@ -92,7 +91,7 @@ interface ExtendChoice {
   end: (typeof ENDS)[number];
 }
 
-/** Gives a voucher a later end, the same or an earlier one. */
+/** Moves a voucher's end to a later, the same or an earlier time. */
 export const extendStep: fc.Arbitrary<Step> = fc
   .record<ExtendChoice>({ extend: someVoucher, end: fc.constantFrom(...ENDS) })
   .map((choice) =>
@@ -111,7 +110,7 @@ export const extendStep: fc.Arbitrary<Step> = fc
     }),
   );
 
-/** Runs an act on a voucher, and compares its refusal with the model's. */
+/** Runs an act on a voucher, and compares the refusal with the model's. */
 async function compareAct(
   world: World,
   verb: string,
@@ -143,7 +142,6 @@ export const voidStep: fc.Arbitrary<Step> = fc
   })
   .map((choice) => makeStep(choice, () => (state, world) => runVoid(state, world, choice)));
 
-/** Voids a voucher. */
 async function runVoid(state: model.Model, world: World, choice: VoidChoice): Promise<void> {
   const { system, organizations, bindings } = world;
   world.log.push(`${choice.by} void ${choice.void}`);
@@ -167,7 +165,7 @@ interface HangChoice {
   externalRef: string;
 }
 
-/** A call reads the voucher and adds its job, which hangs in a frozen worker, or the frozen worker continues. */
+/** Reads the voucher and adds a job, which hangs in a frozen worker. Or lets the frozen worker continue. */
 export const hangStep: fc.Arbitrary<Step> = fc
   .record<HangChoice>({ hang: someVoucher, key: fc.constantFrom("SHOP", "TILL", "OTHER"), externalRef: someRef })
   .map((choice) =>
@@ -247,7 +245,7 @@ export const sweepStep: fc.Arbitrary<Step> = fc.constant("sweep").map((choice) =
   }),
 );
 
-/** Empties Redis. Between two steps, it contains only leases and finished jobs. */
+/** Empties Redis, which contains only leases and finished jobs between two steps. */
 export const flushStep: fc.Arbitrary<Step> = fc.constant("flush Redis").map((choice) =>
   makeStep(choice, () => async (_model, { system, log }) => {
     log.push("Redis loses everything");

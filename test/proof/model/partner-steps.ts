@@ -65,7 +65,7 @@ export const releaseStep: fc.Arbitrary<Step> = fc
     return makeVoucherCall("release", "releases", request, release)(choice);
   });
 
-/** No token, a wrong one, or the token of any voucher's reservation. */
+/** No token, a wrong token, or the token of any voucher's reservation. */
 type TokenChoice = null | "wrong" | { of: VoucherName; before: number };
 
 const someToken: fc.Arbitrary<TokenChoice> = fc.oneof(
@@ -74,7 +74,7 @@ const someToken: fc.Arbitrary<TokenChoice> = fc.oneof(
   { weight: 1, arbitrary: fc.constant("wrong" as const) },
 );
 
-/** Few references, so that many calls repeat one. The service ignores white space around them. */
+/** Few references, so that many calls repeat one. The service trims white space around a reference. */
 export const someRef = fc.constantFrom("order-1", "order-2", "order-3", "order-4", " order-1 ");
 const someNote = fc.constantFrom(null, "Tisch 4, „Käse & Brot“ \\ 乾杯 🎟");
 
@@ -87,8 +87,7 @@ export const redeemStep: fc.Arbitrary<Step> = fc
     externalRef: someRef,
     token: someToken,
     note: someNote,
-    // Whether to redeem even without a reservation. Most redeems use a reserved voucher, because more rules apply to
-    // it.
+    // Whether to redeem without a reservation too. More rules apply to a reserved voucher, so most redeems use one.
     evenIfFree: seldom,
     workers: fc.oneof(
       { weight: 12, arbitrary: fc.constant("run" as const) },
@@ -133,7 +132,7 @@ function resolveToken(model: Model, choice: TokenChoice) {
   );
 }
 
-/** Sends a redeem while no worker runs, and starts the workers once its job waits or it is answered. */
+/** Sends a redeem while no worker runs. Starts the workers once the job waits or the API has answered. */
 async function whileNoWorkerRuns<T>({ system, log }: World, sending: () => Promise<T>): Promise<T> {
   log.push("  no worker runs when this is sent; the workers start while it waits");
   await system.stopWorkers();

@@ -9,14 +9,14 @@ import { untilReady } from "../faults/checker.ts";
 import type { ApiProcess } from "../faults/cluster.ts";
 import { ServiceProcess } from "../faults/service-process.ts";
 
-/** Processes of the service on the servers of a test file. They end with the servers. */
+/** Processes of the service on a test file's servers. They end with the servers. */
 export interface Processes {
   apis: ApiProcess[];
   /** The processes that exited unexpectedly. */
   accidents: string[];
 }
 
-/** Starts API processes, and one worker process that redeems and seals. Waits until all of them work. */
+/** Starts API processes and a worker that redeems and seals. Resolves once all of them work. */
 export async function startProcesses(
   servers: TestServers,
   apiCount: number,

@@ -10,8 +10,8 @@ import type { World } from "./world.ts";
 export type Step = fc.AsyncCommand<Model, World>;
 
 /**
- * Creates a step. `prepare` returns its action in the current state without changing anything, or null to skip the
- * step.
+ * Creates a step. `prepare` returns what the step does in the current state, or null to skip the step. It changes
+ * nothing itself.
  */
 export function makeStep<Choice>(
   choice: Choice,
@@ -35,7 +35,7 @@ interface Answer {
 
 /** A partner request of a step. */
 export interface Call {
-  /** The kind of step under which the test counts it. */
+  /** As what the test counts the step. */
   kind: string;
   title: string;
   key: KeyName;
@@ -43,7 +43,7 @@ export interface Call {
   /** The segments after /partner/vouchers. */
   path: readonly Word[];
   body?: Record<string, Word>;
-  /** Calls `sending`, which sends the request, and may act before and after that. */
+  /** Calls `sending`, which sends the request. May do something before and after that. */
   around?: ((world: World, sending: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
 
@@ -64,12 +64,12 @@ export async function makeCall(world: World, call: Call, expected: Expected): Pr
   return answer.body;
 }
 
-/** Counts a step of a kind with an outcome. */
+/** Counts an outcome of a step. */
 export function count({ tally }: World, outcome: string): void {
   tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
 }
 
-/** Ends the run with the given differences, if any. */
+/** Fails the run if there are differences. */
 export function disagree(...differences: string[]): void {
   if (differences.length > 0) throw new Error(differences.join("; "));
 }

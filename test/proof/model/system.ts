@@ -11,11 +11,11 @@ export interface System {
   servers: TestServers;
   api: TestApi;
   stopWorkers(): Promise<void>;
-  /** Starts the workers. Does nothing if they are running. */
+  /** Starts the workers unless they are running. */
   startWorkers(): Promise<void>;
-  /** Runs one sweep. The system schedules no sweeps. */
+  /** Runs one sweep. Nothing else starts sweeps. */
   sweep(): Promise<SweepReport>;
-  /** Runs a job as a worker would that gets the job now. */
+  /** Runs a job as a worker that gets it now. */
   runJob(attemptId: string, job: RedeemJob): Promise<RedeemReply>;
   close(): Promise<void>;
 }

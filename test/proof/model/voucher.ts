@@ -1,6 +1,6 @@
-// What is right for one voucher: the outcome of each call in each state. A minimal second implementation of the
-// service's rules, which shares no code with it. `model.ts` compares sequential calls with it, and
-// `../faults/voucher-register.ts` overlapping ones.
+// The right outcome of each call in each state of one voucher. A second, minimal implementation of the service's rules,
+// which shares no code with the service. `model.ts` compares sequential calls with it, and
+// `../faults/voucher-register.ts` compares overlapping calls.
 
 /** A voucher at one moment. */
 export interface Voucher {
@@ -8,34 +8,33 @@ export interface Voucher {
   /** Whether its validity has ended. */
   isOver: boolean;
   isSuspended: boolean;
-  /** Its live reservation. */
   hold: { keyId: string; ticket: string } | null;
   /** The reference that redeemed it. */
   redeemedUnder: string | null;
 }
 
-/** A call. `by` is the ticket with which it names the voucher, or null for the code. */
+/** A call. `by` is the ticket that names the voucher, or null if a code names it. */
 export type VoucherCall =
   /** `opens` is the ticket of a new reservation. */
   | { operation: "reserve"; keyId: string; by: string | null; opens: string }
-  /** `token` is the ticket of the token's reservation, any other text for a wrong token, or null for none. */
+  /** `token` is the ticket of the token's reservation. Any other text stands for a wrong token, null for none. */
   | { operation: "redeem"; keyId: string; externalRef: string; by: string | null; token: string | null }
   | { operation: "release"; ticket: string }
   | { operation: "void" | "suspend" | "resume" }
-  /** How the new end relates to the present one, or that it has passed. */
+  /** How the new end compares with the present one, or "past" if it has passed. */
   | { operation: "extend"; to: "later" | "same" | "earlier" | "past" };
 
-/** A refusal by its code, or the voucher after the call. A repeat changes nothing. */
+/** A refusal's code, or the voucher after the call. A repeat changes nothing. */
 export type Outcome = { refusal: string } | { refusal: null; isRepeat: boolean; after: Voucher };
 
-/** The status in answers. Redeemed and Voided come before Expired, and Expired before Suspended. */
+/** The status that answers show. Redeemed and Voided take precedence over Expired, and Expired over Suspended. */
 export function statusOf({ status, isOver, isSuspended }: Voucher) {
   if (status !== "Active") return status;
   if (isOver) return "Expired";
   return isSuspended ? "Suspended" : "Active";
 }
 
-/** Why a voucher in this status cannot be used. */
+/** The code that refuses to use a voucher in this status. */
 const REFUSALS = {
   Active: null,
   Redeemed: "voucher_used",
@@ -64,7 +63,7 @@ export function decide(voucher: Voucher, call: VoucherCall): Outcome {
   }
 }
 
-/** A repeat extends nothing. An ended ticket cannot be reserved again. */
+/** A repeat does not extend the reservation. A ticket whose reservation has ended cannot reserve again. */
 function decideReserve(voucher: Voucher, call: VoucherCall & { operation: "reserve" }): Outcome {
   const { hold } = voucher;
   const { keyId, by, opens } = call;
@@ -75,7 +74,7 @@ function decideReserve(voucher: Voucher, call: VoucherCall & { operation: "reser
   return hold.keyId === keyId ? repeat(voucher) : refuse("voucher_reserved");
 }
 
-/** A confirmed reference is answered before the voucher is checked. */
+/** A confirmed reference gets its answer whatever the voucher's status is. */
 function decideRedeem(voucher: Voucher, call: VoucherCall & { operation: "redeem" }): Outcome {
   const { hold } = voucher;
   const { keyId, externalRef, by, token } = call;
@@ -88,12 +87,12 @@ function decideRedeem(voucher: Voucher, call: VoucherCall & { operation: "redeem
   return change({ ...voucher, status: "Redeemed", hold: null, redeemedUnder: externalRef });
 }
 
-/** The reservation and the validity continue. */
+/** Reservation and validity go on. */
 function suspend(voucher: Voucher, isSuspended: boolean): Outcome {
   return voucher.isSuspended === isSuspended ? repeat(voucher) : change({ ...voucher, isSuspended });
 }
 
-/** An end that has passed is refused before the voucher is read. An expired voucher can be extended. */
+/** An end that has passed is refused in every status. An expired voucher can be extended. */
 function decideExtend(voucher: Voucher, to: (VoucherCall & { operation: "extend" })["to"]): Outcome {
   if (to === "past") return refuse("invalid_request");
   const final = refusalOf(voucher, ["Redeemed", "Voided"]);

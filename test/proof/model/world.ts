@@ -17,17 +17,16 @@ import type { System } from "./system.ts";
 /** Number of steps by kind and outcome. */
 export type Tally = Map<string, number>;
 
-/** The data of one run: two new organizations with keys and vouchers, on the shared service. */
+/** What one run uses: the shared service, and two new organizations with keys and vouchers. */
 export interface World {
   system: System;
   organizations: Record<OrganizationName, TestPartner>;
   voucherIds: readonly string[];
   bindings: Bindings;
-  /** The run's events, for the report of a failure. */
+  /** What happened in the run, for a failure's report. */
   log: string[];
   /** The job that hangs in a frozen worker. */
   hanging: RedeemJob | null;
-  /** Counts the steps of all runs. */
   tally: Tally;
 }
 

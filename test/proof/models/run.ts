@@ -6,10 +6,9 @@ import { promisify } from "node:util";
 import pLimit from "p-limit";
 import { installDebianPackages, onPath } from "../../../src/local/debian-packages.ts";
 
-// Checks the models of this folder with SPIN: `npm run test:models`. Each model must have no error in any state: no
-// assertion is violated, and no process waits forever. For each deliberate mistake in a model (`#ifdef`), SPIN must
-// find a violated assertion, because a mistake that only stops a process proves nothing about the property. Exits with
-// status 1 otherwise.
+// Checks the models of this folder with SPIN: `npm run test:models`. No state of a model may violate an assertion, and
+// no process may wait forever. A model also has deliberate mistakes (`#ifdef`). With each of them, SPIN must find a
+// violated assertion, because a mistake that only stops a process proves nothing. Exits with status 1 otherwise.
 
 const FOLDER = import.meta.dirname;
 /**
@@ -26,14 +25,16 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 interface Search {
   states: number;
-  /** SPIN's message about the first error, or null without one. */
+  /** SPIN's message about the first error, or null. */
   error: string | null;
   isExhaustive: boolean;
   /** Statements that no run reaches, so that SPIN does not check them. */
   unreached: string[];
 }
 
-/** Searches every state of a model, with a mistake or without. An error ends the search. @throws Error */
+/**
+ * Searches every state of a model, with a mistake or without, up to the first error. @throws Error if a program fails.
+ */
 async function search(file: string, mistake: string | null): Promise<Search> {
   const cwd = mkdtempSync(join(tmpdir(), "model-"));
   try {
@@ -41,8 +42,7 @@ async function search(file: string, mistake: string | null): Promise<Search> {
     await run("spin", [...(mistake === null ? [] : [`-D${mistake}`]), "-a", file], { cwd });
     // SAFETY leaves out the search for infinite runs. COLLAPSE halves the memory.
     await run("gcc", ["-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], { cwd });
-    // If a mistake is switched on, the search ignores processes that wait forever (-E), until it finds a violated
-    // assertion.
+    // With a mistake, the search ignores processes that wait forever (-E), and looks only for a violated assertion.
     const options = ["-n", "-w22", `-m${DEPTH_MAX}`, ...(mistake === null ? [] : ["-E"])];
     const { stdout } = await run("./pan", options, { cwd, timeout: SEARCH_MAX_MS });
     const [, errors] = /errors: (\d+)/.exec(stdout) ?? [];
@@ -53,7 +53,7 @@ async function search(file: string, mistake: string | null): Promise<Search> {
       states: Number(states),
       error: errors === "0" ? null : (/^pan:\d+: (.*?)\s*\(at depth/m.exec(stdout)?.[1] ?? "an error without a name"),
       isExhaustive: !IS_INCOMPLETE.test(stdout),
-      // SPIN reports the end of a process that runs forever as unreached, which is right.
+      // A process that runs forever never reaches its end. SPIN reports this end as unreached, which is right.
       unreached: unreached.filter((statement) => statement !== "-end-"),
     };
   } finally {
@@ -61,7 +61,7 @@ async function search(file: string, mistake: string | null): Promise<Search> {
   }
 }
 
-/** Checks a model, with a mistake or without. Returns whether SPIN found the expected result. */
+/** Checks a model, with a mistake or without. Returns whether SPIN found what it must find. */
 async function check(file: string, mistake: string | null): Promise<boolean> {
   const { states, error, isExhaustive, unreached } = await search(file, mistake);
   const isIncomplete = error === null && !isExhaustive;
@@ -91,7 +91,7 @@ const mistakesIn = (file: string) => {
 };
 const wanted = files.flatMap((file) => [null, ...mistakesIn(file)].map((mistake) => ({ file, mistake })));
 const startedAt = performance.now();
-// The largest searches run first, two at most, because each needs a third of a gigabyte.
+// The largest searches come first. At most two run at once, because each needs a third of a gigabyte.
 const limit = pLimit(Math.min(2, availableParallelism()));
 const order = wanted.toSorted((one, other) => Number(one.mistake !== null) - Number(other.mistake !== null));
 const results = await Promise.all(order.map(({ file, mistake }) => limit(() => check(file, mistake))));

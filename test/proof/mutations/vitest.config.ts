@@ -11,7 +11,7 @@ export default defineConfig({
       "packages/tlog/test/{note,receipt,tree,vectors}.test.ts",
       "packages/client/test/{retries,verifiers}.test.ts",
     ],
-    // A test that waits for a core must not count as one that found a mutation. Milliseconds.
+    // Long, because a test that fails while it waits for a core would count as one that found a mutation. Milliseconds.
     testTimeout: 60_000,
   },
 });
