@@ -39,7 +39,7 @@ export async function searchVouchers(
   bySecrets: boolean,
 ): Promise<FoundVoucher[]> {
   const found = new Map<string, FoundVoucher>();
-  // One query at a time, because a caller may use only one connection at a time.
+  // Runs one query at a time, because each caller may use only one connection at a time.
   for (const query of queriesFor(words.trim()).filter(({ by }) => bySecrets || !BY_SECRET.includes(by))) {
     for (const voucher of (await findVouchersEverywhere(ctx, query)).items) found.set(voucher.id, voucher);
   }

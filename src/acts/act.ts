@@ -190,9 +190,8 @@ export function actOfFurtherForm<F extends Fields, Result extends object, Deps e
 }
 
 /**
- * Finds what the rules of an act refuse: rules across fields, and times in the past on the database's clock, unless
- * `mayBePast` accepts them. An interface calls it even if some values could not be read, to report all problems at
- * once.
+ * Finds violated rules across fields, and times that have passed on the database's clock, unless `mayBePast` accepts
+ * them. Interfaces call it even with values that they could not read, to report all problems at once.
  */
 export async function findProblems<F extends Fields>(
   { fields, rules, ends }: Pick<Definition<F, object, object>, "fields" | "rules" | "ends">,

@@ -13,7 +13,7 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
  */
 const RANGE = 1_000;
 
-/** A change of each voucher of a batch that is neither redeemed nor voided. */
+/** A change of all vouchers of a batch that are neither redeemed nor voided. */
 export interface BatchChange<Done extends string> extends VoucherChange {
   /** The name of the field that has the number of changed vouchers. */
   done: Done;

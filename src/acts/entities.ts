@@ -8,7 +8,7 @@ export interface EntityNames {
   option: string;
   /** The console's page that lists the entities, as segments after `/ops`. By default, the collection's page. */
   listedOn?: readonly string[];
-  /** The field with the entity's id in a lineage, if the entity has a page. */
+  /** The field of `Lineage` with the entity's id, if the entity has a page. */
   idField?: keyof Lineage;
 }
 

@@ -97,9 +97,9 @@ export async function erasePerson(
 }
 
 /**
- * Erases the given events again, as after a restore. Skips events that do not exist, are already erased or contain no
- * personal data. Keeps what was written after the erasure: another event with the same sequence, and the reasons of
- * reservations that were released later.
+ * Erases the given events again, for example after a restore. Skips events that do not exist, are already erased or
+ * contain no personal data. Keeps what was written after the erasure: another event with the same sequence, and the
+ * reasons of reservations that were released later.
  */
 export async function eraseEventsAgain(
   ctx: AuditContext,
@@ -194,7 +194,7 @@ interface Work {
   choose?: Choose;
 }
 
-/** Locks vouchers and their texts, appends one erasing event to each chain, and erases the events that it lists. */
+/** Locks vouchers with their references and users, appends an erasing event to each chain, and erases what it lists. */
 async function eraseLocked(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
   tx: Transaction,

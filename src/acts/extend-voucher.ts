@@ -11,7 +11,7 @@ import { InvalidValues, problemWith } from "./act.ts";
 import { assertUpgraded } from "./assert-upgraded.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** The first schema whose processes read the ends of individual vouchers. */
+/** The schema version since which processes read the ends of individual vouchers. */
 export const ENDS_SCHEMA = 36;
 
 /** The error for an end that is not after `floor`. It names the field that each interface has for the end. */

@@ -162,7 +162,7 @@ type More<Value> = Partial<
   >
 >;
 
-/** Zod's `error` option for a field in JSON: `message`, or for an absent field the message for a missing value. */
+/** Zod's `error` option for a field in JSON: says that an absent field is required, and otherwise `message`. */
 const orRequired = (message: string) => ({
   error: (issue: { input?: unknown }) => (issue.input === undefined ? problem("required") : message),
 });
@@ -191,7 +191,7 @@ export function withoutBlanks({ verbatim }: Pick<Field, "verbatim">, text: strin
 
 /**
  * A user, named by the subject of the user's tokens. RFC 7519 compares subjects without transformations, so no
- * interface may change one: `alice` and `alice ` are two users.
+ * interface may change a subject: `alice` and `alice ` are two users.
  */
 export function subject(label: string, more: More<string> = {}): Field<string> {
   const { json, ...field } = line(label, 255, { placeholder: "<sub>", ...more });

@@ -60,9 +60,9 @@ export class CodesSummary {
   }
 
   /**
-   * Whether the first or the last code of a file is probably a title or a total. There are two signs. It contains one
-   * of the SIGNS that no code between the first and the last contains. Or it has a word that the code at the other end
-   * lacks, and a length that no other code has. In a file of two codes, each is compared with the other.
+   * Whether the first or the last code of a file is probably a title or a total: it contains one of the SIGNS that no
+   * code in between contains, or it has a word that the code at the other end lacks and a length that no other code
+   * has. In a file of two codes, each is compared with the other.
    */
   #differs(code: string, opposite: string): boolean {
     const word = WORD.exec(code)?.[0].trim();

@@ -24,7 +24,7 @@ const erasures = z.object({
   references: z.array(z.object({ organizationId: z.string(), reference: form, erasedAt: erasedAt.optional() })),
 });
 
-/** The content of the list: ids, sequences and replaced texts. It names no person. */
+/** The content of the list: ids, sequences and replacement texts. It names no person. */
 type Erasures = z.output<typeof erasures>;
 
 /** Lists the erasures since a time. Operators keep this list with the backups. */

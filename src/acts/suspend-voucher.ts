@@ -7,7 +7,7 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { assertUpgraded } from "./assert-upgraded.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** The first schema whose processes recognize suspensions. */
+/** The schema version since which processes recognize suspensions. */
 export const SUSPENSIONS_SCHEMA = 42;
 
 /**

@@ -56,7 +56,7 @@ async function verifyCsv({ pool }: { pool: pg.Pool }, csv: string): Promise<Stat
   return statement;
 }
 
-/** The stored final statement. If there is none, a statement of the redemptions. */
+/** Returns the stored final statement. If there is none, makes a statement from the redemptions. */
 async function findOrMake(pool: pg.Pool, organizationId: string, month: string): Promise<Statement> {
   const kept = await findStatement(pool, { organizationId, month });
   if (kept !== null) return serveKept(kept);

@@ -11,7 +11,7 @@ export const CORE_QUEUES = {
     waitingMax: 10_000,
     // A job whose caller has stopped waiting is past its deadline, so a worker would only refuse it.
     withdrawOnTimeout: true,
-    // At 5 000 jobs/s, these jobs take 225 MB. A `count` would raise the cost of each job in Redis by a tenth.
+    // At 5 000 jobs/s, the kept jobs take 225 MB. A `count` would raise the cost of each job in Redis by a tenth.
     keep: { age: 30 },
     keepFailed: { age: 86_400, count: 5_000 },
     isPersonal: true,

@@ -44,7 +44,7 @@ SELECT v.organization_id AS "organizationId", v.batch_id AS "batchId", v.serial,
   FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id WHERE v.id = $1::text FOR UPDATE OF v;
 
 -- name: state_of_member(organization_and_user)
--- A member. The parameter is the two ids, separated by a slash.
+-- A member. The parameter joins the ids of the organization and the user with a slash.
 SELECT m.role, m.created_at AS "createdAt" FROM members AS m
  WHERE m.organization_id = split_part($1::text, '/', 1) AND m.user_id = substr($1::text, strpos($1::text, '/') + 1);
 

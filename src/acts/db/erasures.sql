@@ -157,7 +157,7 @@ SELECT erased_form($1::text, $2::text) AS form;
 
 -- name: select_erasures(since)
 -- The erasures since a time, oldest first, each with the erased events and the time up to which it erased. The list of
--- events is empty if only reasons of releases were erased.
+-- events is empty if only the reasons of released reservations were erased.
 SELECT r.voucher_id AS "voucherId", r.up_to AS "erasedAt",
        ARRAY(SELECT e.sequence FROM voucher_events AS e
               WHERE e.voucher_id = r.voucher_id AND e.erased_by = r.sequence ORDER BY e.sequence) AS sequences

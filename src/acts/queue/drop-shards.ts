@@ -7,7 +7,7 @@ import { pluralize } from "../words.ts";
 export interface Shards {
   deploymentId: string;
   read(): Promise<Division[]>;
-  /** Deletes the keys of the queues' division into this number of shards. Returns how many keys existed. */
+  /** Deletes the queues' Redis keys for a division into this number of shards. Returns how many keys existed. */
   drop(shards: number): Promise<number>;
 }
 
@@ -33,7 +33,7 @@ export const MEANING: Record<ShardState, (division: Division) => string> = {
 };
 
 /**
- * Deletes the Redis keys of a division into a number of shards that no process uses. Returns how many keys existed.
+ * Deletes the queues' Redis keys for a number of shards that no process uses. Returns how many keys existed.
  * @throws AppError `invalid_request` if a process uses these shards, or if they have jobs.
  */
 export async function dropShards(

@@ -38,9 +38,9 @@ export interface AppliedGrantee {
   name: string;
   /** Whether this run created it. */
   created: boolean;
-  /** Whether it can log in. If it cannot, an operator must grant it to a role that can. */
+  /** Whether the role can log in. If not, an operator must grant it to a role that can. */
   login: boolean;
-  /** Whether this run changed its password. */
+  /** Whether this run changed the role's password. */
   passwordSet: boolean;
 }
 

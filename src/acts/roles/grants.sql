@@ -21,10 +21,10 @@ GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pv
 
 -- Statements that read when a voucher ends call this function.
 GRANT EXECUTE ON FUNCTION voucher_end(timestamptz, timestamptz, timestamptz) TO pva_api, pva_admin;
--- Statements that read histories call these functions, and so do triggers on data that may be erased.
+-- Statements that read whether a voucher is suspended call this function.
 GRANT EXECUTE ON FUNCTION voucher_suspended(text, timestamptz) TO pva_api, pva_admin;
 
--- Histories call these functions, and so do triggers on data that may be erased.
+-- Statements that read histories call these functions, and so do triggers on data that may be erased.
 GRANT EXECUTE ON FUNCTION log_index_of(bigint, bigint[], bigint), owns_table(oid) TO pva_api, pva_admin;
 
 -- The service moves the times of rows only with this function, which refuses live organizations.
@@ -198,7 +198,7 @@ GRANT SELECT, INSERT (organization_id, issue_ref, batch_id, terms) ON issue_refe
 GRANT SELECT, INSERT (token, command, arguments, entity_id) ON sent_forms TO pva_admin;
 
 -- Audit entries are inserted and read. A trigger sets their time and role. When a key reads further codes of a batch,
--- the function adds them to the count in the key's entry.
+-- `count_codes_read` adds them to the count in the key's entry.
 GRANT SELECT ON audit_entries TO pva_admin;
 GRANT EXECUTE ON FUNCTION count_codes_read(text, text, integer) TO pva_admin;
 GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id, before, after) ON audit_entries TO pva_admin;

@@ -16,7 +16,7 @@ export const presentEnd = (end: Date | null | undefined) => ({
   validUntil: end?.toISOString().replace("T23:59:59.999Z", "") ?? "",
 });
 
-/** The part of the act's result for programs. */
+/** The part of the result that programs receive. */
 export const EXTENDED = z.object({
   id: voucherId,
   validUntil: timestamp("The voucher's end.", EXAMPLE.validUntil),

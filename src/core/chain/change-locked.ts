@@ -10,7 +10,7 @@ export interface VoucherChange {
   write(tx: Transaction, vouchers: readonly LockedVoucher[], now: Date): Promise<void>;
 }
 
-/** Changes the locked vouchers to which the change applies. Returns how many, and how many damaged it has left out. */
+/** Changes the locked vouchers to which the change applies, except damaged ones. Returns the number of each. */
 export async function changeLocked(
   tx: Transaction,
   voucherIds: readonly string[],

@@ -25,7 +25,7 @@ export interface GroupCommitterOptions<Item, Result> {
   ownerOf: (item: Item) => string;
   /** The result of an item that stays locked for `lockWaitMs`, or for which the slow path has no room. */
   busy: Result;
-  /** Observes the batches of both paths. */
+  /** Observes the batches of the fast and the slow path. */
   observer: BatchObserver;
   /** Maximum wait for a lock, including the wait for a connection. Milliseconds. */
   lockWaitMs: number;
@@ -146,7 +146,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     });
   }
 
-  /** Whether an item may wait in a group although the capacity is used up: only if the group makes progress. */
+  /** Whether an item may wait in a group although the slow path is full: only if the group makes progress. */
   #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
     if (group === undefined || timeToStallMs(group) <= 0) return false;

@@ -8,9 +8,9 @@ import { countNextEvents, type FeedEnd, findFeedEnd, moveFeed } from "./db/feed.
 
 /** How often a process looks for new events while calls wait. Milliseconds. */
 const LOOK_EVERY_MS = 250;
-/** Minimum interval at which a process moves the end of the feed. Milliseconds. */
+/** Minimum interval at which a process moves the feed's end forward. Milliseconds. */
 const MOVE_EVERY_MS = 100;
-/** Time without a move after which the next read moves the end of the feed several times. Milliseconds. */
+/** Time without a move after which the next read moves the feed's end forward several times. Milliseconds. */
 const PAUSE_MS = 1_000;
 /** Number of moves after a pause, and the time between two of them, in which short transactions end. Milliseconds. */
 const [MOVES_AFTER_PAUSE, MOVE_AGAIN_MS] = [3, 20];

@@ -52,8 +52,8 @@ interface Page {
 }
 
 /**
- * Reads the organization's events after a cursor, in the final order, and confirms them. If there are none, waits for
- * one, for as long as the caller wants. Works without Redis.
+ * Reads the organization's events after a cursor, in the final order, and waits until the standbys have them. If there
+ * are none, waits for one, for as long as the caller wants. Works without Redis.
  * @throws AppError `invalid_request` for a cursor of another organization, or for a cursor whose event the database has
  * lost; `unavailable`, `overloaded`.
  */
@@ -82,9 +82,9 @@ export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Pro
 }
 
 /**
- * Reads the organization's last events, of all types or of some, up to a cursor, or up to the end of the feed, and
- * confirms them. `start` is the cursor before the first of these events, or null if the feed begins with them. Works
- * without Redis.
+ * Reads the organization's last events, of all types or of some, up to a cursor or the end of the feed, and waits until
+ * the standbys have them. `start` is the cursor before the first of these events, or null if the feed begins with them.
+ * Works without Redis.
  * @throws AppError as {@link readFeed}.
  */
 export async function readLastEvents(

@@ -60,7 +60,7 @@ export function hashSecret(secret: string): string {
   return hash("sha256", secret);
 }
 
-/** Makes a check of addresses against CIDRs. An empty list allows all. IPv4-mapped IPv6 addresses count as IPv4. */
+/** Makes a function that checks addresses against CIDRs. An empty list allows all. IPv4-mapped IPv6 counts as IPv4. */
 export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
   if (cidrs.length === 0) return () => true;
   const list = new BlockList();

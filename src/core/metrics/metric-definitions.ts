@@ -10,7 +10,7 @@ export interface MetricDefinition {
   buckets?: readonly number[];
   /** Maximum number of a label's values in one process, if customers choose them. Further values count as `other`. */
   valuesMax?: number;
-  /** Values of the only label that are reported as 0 from the start, because `rate` misses a first increase. */
+  /** Values of the metric's only label to report as 0 from the start, because `rate` misses a first increase. */
   zero?: readonly string[];
 }
 

@@ -178,7 +178,7 @@ export function inLastMinute(counts: readonly Counts[], now: Date, count: (count
 export const refusalsIn = (counts: Counts, organizationId: string | null) =>
   Number(counts[organizationId === null ? "refusals" : `refusals ${organizationId}`] ?? 0);
 
-/** The redeems of one organization, or of all if null, that ended without an answer. */
+/** The redeems without an answer, of one organization or of all if null. */
 export const unansweredIn = (counts: Counts, organizationId: string | null = null) =>
   Number(counts[organizationId === null ? "unanswered" : `unanswered ${organizationId}`] ?? 0);
 /** Whether any process has sent its counts of this time. */

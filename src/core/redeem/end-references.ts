@@ -16,9 +16,9 @@ import {
 
 /** What is certain about a reference. */
 type ReferenceOutcome =
-  /** A voucher was redeemed under it. */
+  /** A voucher was redeemed under the reference. */
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
-  /** Nothing was redeemed under it. Attempts whose first read came before this end will redeem nothing. */
+  /** Nothing was redeemed under the reference. Attempts whose first read came earlier will redeem nothing. */
   | { kind: "ended" }
   /** Another transaction is redeeming or ending the reference. */
   | { kind: "held" }

@@ -55,7 +55,7 @@ export async function readRedemption(
 }
 
 /**
- * Like {@link readRedemption}, but returns null if there is none. The caller must confirm the read.
+ * Like {@link readRedemption}, but returns null if there is none. The caller must wait for the standbys.
  * @throws BatcherFull.
  */
 export async function findRedemption(

@@ -11,8 +11,8 @@ import type { ReservationCommitter } from "./reservation-committer.ts";
 
 /**
  * Releases a live reservation by its ticket, for any key of the organization. A reservation that has ended stays ended,
- * provided that the clock does not go back. So the release of an ended reservation needs no lock, and only the read
- * must be confirmed. Works without Redis.
+ * provided that the clock does not go back. So the release of an ended reservation needs no lock, and only waits until
+ * the standbys have what was read. Works without Redis.
  * @throws AppError `voucher_busy`, `unavailable`.
  */
 export async function releaseReservation(

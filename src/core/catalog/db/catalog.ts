@@ -182,7 +182,7 @@ export async function insertProduct(db: Queryable, product: NewProduct): Promise
   await insertProductRow(db, { id, brandId, key, name, type, retailPriceUsd, priceUsd, benefitMonths, usageUnitLabel });
 }
 
-/** A batch to insert. Its terms are copied from the product. */
+/** A batch to insert. Its prices and benefit are copied from the product. */
 interface NewBatch {
   id: string;
   productId: string;

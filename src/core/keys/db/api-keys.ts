@@ -43,7 +43,7 @@ const LISTED_KEY = {
   expiresAt: orNull(timestamptz),
   revokedAt: orNull(timestamptz),
   state: textOf<"Active" | "Expired" | "Revoked">(),
-  /** Recorded at most once a minute. Null if the key was never used. */
+  /** When the key was last used, recorded at most once a minute. Null if never. */
   lastUsedAt: orNull(timestamptz),
   currentSecretUsedAt: orNull(timestamptz),
   oldSecretsUsedAt: orNull(timestamptz),

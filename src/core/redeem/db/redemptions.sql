@@ -175,7 +175,7 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
  WHERE rd.voucher_id IS NOT NULL OR e.version <> w.seen_end OR w.generation < g.generation - 1;
 
 -- name: keep_generation
--- Keeps the generation of ends until the transaction ends. Waits only while another transaction begins a new one.
+-- Prevents a new generation of reference_ends until the transaction ends. Waits only while another begins one.
 SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
 -- name: lock_references_to_end(organization_id, external_ref)

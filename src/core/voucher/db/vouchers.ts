@@ -60,7 +60,7 @@ const LOCKED_VOUCHER = {
   validUntil: timestamptz,
   /** Whether the voucher or its batch is suspended. */
   suspended: boolean,
-  /** The state of suspension in the voucher's history, which may still lack the event of its batch. */
+  /** The state of suspension in the voucher's history, which may still lack the event about the batch. */
   suspension: orNull(textOf<Suspension>()),
   /** The time since which the batch is suspended. Null if it is not suspended. */
   batchSuspendedAt: orNull(timestamptz),
@@ -146,7 +146,7 @@ export interface ResolvedVoucher {
   voucher: Voucher | null;
   /** The reservation that is live at `now`. */
   reservation: Reservation | null;
-  /** The version of the last end of the wanted `externalRef`, or 0 if there is none. Also the generation of ends. */
+  /** The version of the last end of the wanted `externalRef`, or 0 if there is none. */
   seenEnd: number;
   generation: number;
   /** The redemption of the wanted `externalRef`. It may be of another voucher. */
