@@ -100,7 +100,7 @@ it("importsOf returns only paths of files that exist", () => {
   }
 });
 
-it("files outside a package import it by its name of package.json, not by a path", () => {
+it("files outside a package import the package by its name in package.json, not by a path", () => {
   expect(importsOf("src/a/b.ts", 'import { c } from "#tlog/c.ts";').map(show)).toEqual([
     "src/a/b.ts imports packages/tlog/src/c.ts",
   ]);
@@ -144,11 +144,11 @@ it.each([
   expect(isAllowed({ from, to, kind })).toBe(false);
 });
 
-it("the source imports only what FLOORS and its exceptions allow", () => {
+it("each import in the source obeys the order of folders in FLOORS, apart from listed exceptions", () => {
   expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
 });
 
-it("each folder and top-level file of the source is listed in FLOORS", () => {
+it("FLOORS, the order of folders, lists each folder and top-level file of the source", () => {
   expect(FILES.map(roomOf).filter((room) => !FLOOR_OF.has(room))).toEqual([]);
 });
 
@@ -165,7 +165,7 @@ it("the source has no circular imports, not even of types", () => {
   expect(finished.size).toBe(FILES.length);
 });
 
-it("no folders of the source import each other in a circle, not even by types", () => {
+it("folders of the source have no circular imports, not even of types", () => {
   const parents = ["", "/platform", "/core", "/pages", "/watch", "/console"].map((room) => `src${room}`);
   expect(parents.flatMap((parent) => findFolderCircles(parent, LOCAL_IMPORTS))).toEqual([]);
 });
@@ -197,7 +197,7 @@ it("CONTRIBUTING.md and the READMEs beside code name only existing files", () =>
   expect(missing).toEqual([]);
 });
 
-it("each test folder has the name of a folder in FLOORS, or is test/proof or test/support", () => {
+it("each folder in test is named like a source folder, or is test/proof or test/support", () => {
   const folders = new Set(findTests().flatMap((file) => /^test\/([^/]+)\//.exec(file)?.[1] ?? []));
   for (const room of [...FLOOR_OF.keys(), "proof", "support"]) folders.delete(room);
   expect([...folders]).toEqual([]);
@@ -214,7 +214,7 @@ const RULES = new RegExp(
   ].join("|")})\\.ts$`,
 );
 
-it("pure rules do no I/O: they import only each other, and packages for computation", () => {
+it("files of pure rules do no I/O: they import only each other, and packages for computation", () => {
   const pure = "canonicalize ipaddr.js typeid-js zod node:crypto node:net node:zlib node:util node:buffer".split(" ");
   const edges = IMPORTS.filter(({ from }) => RULES.test(from));
   expect(new Set(edges.map(({ from }) => from)).size).toBeGreaterThan(10);
@@ -224,7 +224,7 @@ it("pure rules do no I/O: they import only each other, and packages for computat
 /** The interfaces, including those of wings. */
 const FACE = /^src\/(console|cli|issuer|portal)\/|^src\/\w+\/(commands|console|portal|routes)\//;
 
-it("only acts write audit entries, in src/acts or in a wing", () => {
+it("only administrative acts, in src/acts or in a wing, write audit entries", () => {
   const writers = [...TEXTS].filter(([, text]) => /\bwithAuditEntry\(/.test(text)).map(([file]) => file);
   expect(writers.length).toBeGreaterThan(10);
   expect(writers.filter((file) => FACE.test(file))).toEqual([]);
@@ -332,7 +332,7 @@ it("only src/open and the entry points of processes use the whole context of a p
   expect(findWholeContexts(HAND_WRITTEN.sources)).toEqual([]);
 });
 
-it("each file that opens a process has at most 100 lines", () => {
+it("each file in src/open that opens a process has at most 100 lines", () => {
   const compositions = findFiles("src/open").filter((file) => file.split("/").length === 3);
   expect(compositions.length).toBeGreaterThan(5);
   expect(compositions.filter((file) => countLines(file) > 100)).toEqual([]);
@@ -355,7 +355,7 @@ it("no object literal is spread directly into another object literal", () => {
   expect(spreadLiteralsOf([...HAND_WRITTEN.sources, ...HAND_WRITTEN.tests])).toEqual([]);
 });
 
-it("each module compares its statements' parameters with their headers when it loads", () => {
+it("each module with SQL statements checks their parameters against their headers when it loads", () => {
   const { unchecked, all } = countUnchecked();
   expect(all).toBeGreaterThan(200);
   expect(unchecked).toBe(0);

@@ -59,7 +59,7 @@ const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
     inventory[kind]?.some((name) => WORDS[wing]?.test(name) && !NO_PART.test(name)),
   );
 
-it("the running service has each kind of part that a wing adds", async () => {
+it("the running service has each kind of part that a wing (removable feature) adds", async () => {
   const inventory = await takeInventory(join(import.meta.dirname, ".."));
   expect(kindsWith(inventory, "marketplace")).toEqual([
     "routes",
@@ -83,7 +83,7 @@ it("the running service has each kind of part that a wing adds", async () => {
 it.each([
   ...WINGS.map((wing) => ({ wings: [wing], tests: [] })),
   { wings: WINGS, tests: CORE_TESTS },
-])("the service without $wings compiles, has nothing left of them, and $tests pass", async ({ wings, tests }) => {
+])("the service without $wings compiles, keeps no trace of them, and $tests pass", async ({ wings, tests }) => {
   const { directory, remove } = copyProject();
   try {
     for (const wing of wings) takeAway(directory, wing);
@@ -96,7 +96,7 @@ it.each([
   }
 });
 
-it("a wing of one file and its grants works with only its line in the list of wings", async () => {
+it("the service accepts a wing of one file and its grants after one line in the list of wings", async () => {
   const { directory, remove } = copyProject();
   try {
     mkdirSync(join(directory, "src/lanterns"));
@@ -130,7 +130,7 @@ it("a wing of one file and its grants works with only its line in the list of wi
   }
 });
 
-it("each wing in the list can be removed with its folder", () => {
+it("each wing (removable feature) in the list can be removed with its folder", () => {
   const root = join(import.meta.dirname, "..");
   const named = read(join(root, LIST)).match(/(?<=\/)\w+(?=\/wing\.ts")/g) ?? [];
   expect(new Set(named)).toEqual(new Set(WINGS));

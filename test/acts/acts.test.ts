@@ -4,13 +4,13 @@ import { issueBatch } from "../../src/acts/batch/issue.ts";
 import { bodyOf } from "../../src/acts/fields.ts";
 import { inEnglish } from "../../src/platform/api/problems.ts";
 
-it("each act has a unique name: a noun and a verb", () => {
+it("each administrative act has a unique name: a noun and a verb", () => {
   const names = ACTS.map(({ name }) => name);
   expect(names.filter((name) => !/^[a-z]+ [a-z-]+$/.test(name))).toEqual([]);
   expect(new Set(names).size).toBe(names.length);
 });
 
-it("the parser of an act's JSON body sets defaults, and names every wrong field at once", () => {
+it("the parser of an administrative act's JSON body sets defaults, and names every wrong field at once", () => {
   const body = bodyOf(issueBatch.fields);
   expect(
     body.parse({ count: 2, validUntil: "2099-12-31", windows: { buy: { opensAt: "2099-12-01" } }, issueRef: "a" }),

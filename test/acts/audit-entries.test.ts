@@ -39,7 +39,7 @@ const CHANGES = [
   "voucher void",
 ] as const;
 
-it("each audit entry of simultaneous changes begins where the entity's previous entry ended", async () => {
+it("after simultaneous changes, each audit entry's before equals the entity's previous after", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...CHANGES), { minLength: 2, maxLength: 16 }), async (changes) => {
       const ctx = provisioning(servers.db);
@@ -99,7 +99,7 @@ it("an audit entry records the voucher's state after the transaction has got its
   expect(others).toEqual([]);
 });
 
-it("the admin connection writes only if an audit entry is added", async () => {
+it("the admin connection can write only in a transaction that adds an audit entry", async () => {
   const admin = openAdminContext(servers.ownerUrl, openLogger("silent", "test"));
   try {
     const write = "UPDATE organizations SET name = 'written' WHERE id = $1";

@@ -66,7 +66,7 @@ async function tell(act: AnyAct, id: string, values: object, end?: "pg_cancel_ba
   return (await whileWaitsEnd(db, run, end)).result;
 }
 
-it("no act returns a result or a refusal before a standby has confirmed the data", async () => {
+it("no administrative act returns a result or a refusal before a standby has confirmed the data", async () => {
   for (const act of ALL) expect(await tell(act, "none", {}), act.name).toEqual(NOTHING_TOLD);
 });
 
@@ -129,7 +129,9 @@ async function makeRepeated(db: pg.Pool, partner: TestPartner) {
 
 const ENDS = ["pg_cancel_backend", "pg_terminate_backend"] as const;
 
-it.each(ENDS)("an act shows no result, and neither does its repeat, if %s ends its wait for a standby", async (end) => {
+it.each(
+  ENDS,
+)("no administrative act or repeat of it returns a result if %s ends the wait for a standby", async (end) => {
   const cancels = end === "pg_cancel_backend" ? end : undefined;
   const { db } = opened.acts;
   const partner = await makePartner(db);
@@ -202,7 +204,7 @@ it("the issuer API and forms answer 503, and voucherctl exits 69, while no stand
   expect(page.status).toBe(200);
 });
 
-it("a read is not confirmed after another server took over", async () => {
+it("a read is not confirmed if Postgres restarted or another server took over during the read", async () => {
   const { postgres, acts } = opened;
   // This pool's commits wait for no standby.
   await expect(confirmed(acts.db, async () => "as before")).resolves.toBe("as before");

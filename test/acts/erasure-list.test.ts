@@ -41,7 +41,7 @@ async function listedSince(since: Date): Promise<string[]> {
 
 it.each(
   ACQUISITIONS,
-)("each erasure of a user with only a $kind is listed, and a run that finds nothing adds no entry", async ({
+)("each erasure of a user with only a $kind adds to the list of erasures, unless it erased nothing", async ({
   take,
 }) => {
   const userId = newUser("Mr. Violet");
@@ -58,7 +58,7 @@ it.each(
   }
 });
 
-it("an erased reference is listed for an order, a voucher and a batch", async () => {
+it("the list of erasures has the erased references of an order, a voucher and a batch", async () => {
   const [ofOrderOnly, ofVoucher] = [await redeem(), await redeem()];
   const since = await databaseTime(db);
   const form = (text: string) => formOf(partner.organizationId, text);
@@ -75,7 +75,7 @@ it("an erased reference is listed for an order, a voucher and a batch", async ()
   expect((await listedSince(since)).toSorted()).toEqual((await Promise.all(texts.map(form))).toSorted());
 });
 
-it("a replay after a failover keeps the event that has reused an erased event's sequence", async () => {
+it("an erasure replay after a failover keeps the event that has reused an erased event's sequence", async () => {
   const { id, code, externalRef } = await redeem();
   await erase(ofOrder(externalRef));
   const { items } = await listErasures({ pool: db }, new Date(0));
@@ -104,7 +104,7 @@ it("a replay after a failover keeps the event that has reused an erased event's 
   expect(await tablesWith(db, "Mr. Jones")).toEqual([]);
 });
 
-it("erasure replay erases listed events, and keeps and counts later ones", async () => {
+it("erasure replay erases listed events, but keeps and counts events after the erasure", async () => {
   const offer = await makeOffer(db, 1);
   const { voucher } = (await (await as(newUser("Ms. Pink"))).claimProduct(offer.productId)).body;
   const erasedAt = await databaseTime(db);

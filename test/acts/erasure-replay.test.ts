@@ -21,7 +21,7 @@ const voucherOf = ({ status, body }: Awaited<ReturnType<typeof claimed>>): strin
   return body.voucher.id;
 };
 
-it("a replay of a user's erasure keeps later redemptions and releases of the user's vouchers", async () => {
+it("an erasure replay for a user keeps later redemptions and releases of the user's vouchers", async () => {
   const userId = newUser("Mr. Black");
   const form = await formOf("", userId);
   const offer = await makeOffer(db, 1);
@@ -42,7 +42,7 @@ it("a replay of a user's erasure keeps later redemptions and releases of the use
   expect(rows).toEqual([{ user_id: form, external_ref: "Mr. Black's order", end_reason: "Mr. Black left" }]);
 });
 
-it("a replay of a reference's erasure keeps a batch and an order that got the reference later", async () => {
+it("an erasure replay for a reference keeps a batch and an order that got the reference later", async () => {
   const { organizationId } = partner;
   const refs = ["Mrs. Brown 1", "Mrs. Brown 2"];
   const issued = async (ref: string) => {
@@ -172,7 +172,7 @@ const naming = (find: string, userId: string, ids: readonly string[]) =>
 
 it.each(
   OF_USERS,
-)("a replay erases a listed user's $what from before the erasure, and keeps a later one", async (of) => {
+)("an erasure replay erases a listed user's $what from before the erasure, and keeps a later one", async (of) => {
   const userId = newUser("Mr. Gray");
   const form = await formOf("", userId);
   const early = await of.write(userId);
@@ -195,7 +195,9 @@ it.each(
   expect(await naming(of.find, userId, [early, late])).toEqual([false, false]);
 });
 
-it.each(OF_USERS)("a replay in a database that was not restored keeps data from after the erasure ($what)", async ({
+it.each(
+  OF_USERS,
+)("an erasure replay in a database that was not restored keeps data from after the erasure ($what)", async ({
   write,
   find,
 }) => {

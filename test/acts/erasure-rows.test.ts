@@ -46,7 +46,7 @@ const NO_TRACE: [what: string, sequences: number[], change: string | null][] = [
   ["has another type", [2], "event_type = 'voucher.instance.voided'"],
 ];
 
-it.each(NO_TRACE)("the owner cannot remove a payload if the erasing event %s", async (_, named, change) => {
+it.each(NO_TRACE)("the database's owner cannot remove a payload if the erasing event %s", async (_, named, change) => {
   const id = await redeemed();
   await append(id, "voucher.instance.erased", { erasedSequences: named });
   if (change !== null) {
@@ -173,13 +173,13 @@ it.each(ROLES)("%s cannot remove a payload without an erasing event", async (rol
   }
 });
 
-it("the owner's function removes a payload that an erasing event lists, and leaves the chain intact", async () => {
+it("the erasure function removes a payload that an erasing event lists, and the chain stays intact", async () => {
   const id = await redeemed();
   await inTransaction(pools.pva_admin, (tx) => eraseWithEvent(tx, id));
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-it("only the owner's functions remove an ended reservation's reason, and change nothing else", async () => {
+it("only the erasure functions remove an ended reservation's reason, and they change nothing else", async () => {
   const { id } = await issue();
   await release(id, "a reason");
   const set = (change: string) => `UPDATE reservations SET ${change} WHERE voucher_id = $1`;
@@ -193,7 +193,7 @@ it("only the owner's functions remove an ended reservation's reason, and change 
   expect(await refusalOf("pva_admin", erase, id)).toBeNull();
 });
 
-it("an event cannot be inserted without its payload, as if erased", async () => {
+it("an event cannot be inserted without its payload", async () => {
   const { id } = await issue();
   const insert = `INSERT INTO voucher_events
       (occurred_at, sequence, voucher_id, seal_status, event_type, previous_hash, record_hash, erased_by)
@@ -201,7 +201,7 @@ it("an event cannot be inserted without its payload, as if erased", async () => 
   for (const role of ["pva_api", "owner"] as const) expect(await refusalOf(role, insert, id)).toBe(REFUSED);
 });
 
-it("a replaced text is an HMAC-SHA-256 under the organization's own key", async () => {
+it("an erasure replaces a text with its HMAC-SHA-256 under the organization's own key", async () => {
   const { rows } = await db.query(
     "SELECT encode(key, 'hex') AS key, erased_form(owner, 'Ünal 1') AS form FROM erasure_keys WHERE owner = ANY ($1)",
     [[partner.organizationId, ""]],
@@ -221,7 +221,7 @@ it("a replaced text is an HMAC-SHA-256 under the organization's own key", async 
   expect(await refusalOf("owner", "UPDATE erasure_keys SET key = sha256('1') WHERE owner <> $1", "none")).toBe(REFUSED);
 });
 
-it("an UPDATE of an audit entry can only replace whole texts", async () => {
+it("only an erasure can change an audit entry, and it replaces only whole texts", async () => {
   const user = newUser();
   const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
     VALUES ('me', 'here', 'member add', $1, 'Member', $2, NULL, '{"role": "owner"}') RETURNING id`;
@@ -304,7 +304,7 @@ it("a user's claim is refused after an earlier claim of the product was erased",
   expect(again).toMatchObject({ code: "VS001" });
 });
 
-it("a purchase with a payment is refused after the user's earlier purchase with that payment was erased", async () => {
+it("a purchase is refused if the user's erased purchase had the same payment", async () => {
   const [one, two] = [await issue(), await issue()];
   const ids = [partner.organizationId, newUser(), "a payment that is erased"];
   const purchase = "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $2, $3, $4)";
@@ -315,7 +315,7 @@ it("a purchase with a payment is refused after the user's earlier purchase with 
   expect(again).toMatchObject({ code: "VS001" });
 });
 
-it("a batch's reference cannot be inserted again after its erasure", async () => {
+it("a batch's reference cannot be inserted again after the reference was erased", async () => {
   const { organizationId } = partner;
   const insert = async () => {
     const { id } = await issue();
@@ -335,7 +335,7 @@ it("a batch's reference cannot be inserted again after its erasure", async () =>
   expect(await insert()).toBe(0);
 });
 
-it("an erasure of release reasons is listed without events and can be replayed", async () => {
+it("an erasure of release reasons adds no event, but is in the list of erasures and can be replayed", async () => {
   const { id } = await issue();
   const ctx = { ...provisioning(db), pool: pools.pva_admin };
   const eraseIt = () => erasePerson(ctx, { by: "voucher", voucherId: id }, null);
@@ -359,7 +359,7 @@ it("an erasure of release reasons is listed without events and can be replayed",
   expect(rows).toEqual([{ end_reason: "a later reason" }]);
 });
 
-it("a replay after a restore repeats each erasure with the same replacements", async () => {
+it("an erasure replay after a restore repeats each erasure with the same replacement texts", async () => {
   const id = await redeemed();
   const userId = newUser();
   const { organizationId } = partner;
@@ -400,7 +400,7 @@ it("a replay after a restore repeats each erasure with the same replacements", a
   expect(await replayErasures(ctx, listed)).toEqual({ vouchers: 0, events: 0, references: 0, otherEvents: 0 });
 });
 
-it("an erasure counts vouchers from which it removed only release reasons", async () => {
+it("an erasure's count includes vouchers from which it removed only release reasons", async () => {
   const user = newUser();
   for (const { id } of [await issue(), await issue()]) {
     await append(id, "voucher.instance.bought", {});

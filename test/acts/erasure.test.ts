@@ -59,7 +59,7 @@ async function redeem() {
   return { id, code, body, first };
 }
 
-it("a retry with an erased reference gets the first result, and both texts find the redemption", async () => {
+it("after an erasure, the reference and its replacement text both find the redemption", async () => {
   const { id, body, first } = await redeem();
   expect(await erase(ofOrder(body.externalRef), "asked for")).toEqual({ vouchers: 1, events: 1, references: 1 });
   expect(await erase(ofOrder(body.externalRef))).toEqual(NOTHING);
@@ -108,7 +108,7 @@ it("the database refuses to let an old release redeem or end an erased reference
   expect(await till.redeem(body)).toMatchObject({ status: 200, body: { ...first, alreadyConfirmed: true } });
 });
 
-it("a reference that an old release redeemed after its erasure has the second redemption's result", async () => {
+it("a reference that an old release redeemed again after its erasure gets the second redemption's result", async () => {
   const { code, body } = await redeem();
   await erase(ofOrder(body.externalRef));
   const again = await redeem();
@@ -138,7 +138,7 @@ it("an erased event keeps its hashes and names its erasing event, and the chain 
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-it("the service recognizes an erased user's claim and purchase, and nothing else names the user", async () => {
+it("after a user's erasure, repeats find the user's claim and purchase, but no row names the user", async () => {
   const offer = await makeOffer(db, 3);
   const userId = newUser('Jane "J" Doe\\');
   const user = await as(userId);
@@ -173,7 +173,7 @@ it("erasing a referrer erases events of claims by the referrer's links, and user
   expect((await user.claimProduct(offer.productId)).body.voucher.id).toBe(first.body.voucher.id);
 });
 
-it("an erasure does not wait for a voucher that has no text to erase", async () => {
+it("an erasure does not wait for a locked voucher that has no text to erase", async () => {
   const offer = await makeOffer(db, 1);
   const userId = newUser("Ms. Gold");
   const { voucher } = (await (await as(userId)).claimProduct(offer.productId)).body;
@@ -216,7 +216,7 @@ async function released() {
   return voucher;
 }
 
-it("an erasure waits for a running redemption and erases it, and a retry gets its result", async () => {
+it("an erasure waits for a running redemption and erases its texts, and a retry gets its result", async () => {
   const { id, code } = await released();
   const body = { code, externalRef: "Ms. Brown 1", note: "a note about Ms. Brown" };
   const [redeemed, erased] = await besideTransaction(db, async (outside) => {
@@ -236,7 +236,7 @@ it("an erasure waits for a running redemption and erases it, and a retry gets it
   });
 });
 
-it("a redemption that waits for an erasure is kept, and the next erasure erases it", async () => {
+it("a redemption that waited for an erasure keeps its texts until the next erasure", async () => {
   const { id, code } = await released();
   const [erased, redeemed] = await besideTransaction(db, async (outside) => {
     await lockRows(outside, [id]);
@@ -274,7 +274,7 @@ const ACQUISITIONS = [
   },
 ] as const;
 
-it.each(ACQUISITIONS)("a repeated $kind that waits for the erasure of its user gets the same voucher again", async ({
+it.each(ACQUISITIONS)("a repeated $kind that waits for its user's erasure gets the same voucher again", async ({
   take,
   event,
   insert,
@@ -303,7 +303,7 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for the erasure of its user g
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, whatever the voucher's id", async ({
+it.each(ACQUISITIONS)("an erasure that waits for a $kind erases its texts, whatever the voucher's id", async ({
   take,
   table,
 }) => {
@@ -321,7 +321,7 @@ it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, whatever the
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("a $kind that commits after an erasure is kept, and the next erasure erases it", async ({
+it.each(ACQUISITIONS)("a $kind that commits after an erasure keeps its texts until the next erasure", async ({
   take,
 }) => {
   const { userId, taking, erased } = await until(async () => {
@@ -364,7 +364,7 @@ it("a claim that read its referrer before the referrer's erasure records the rep
   expect(rows).toEqual([{ referrer: expect.stringMatching(FORM) }]);
 });
 
-it("an erasure of a referrer waits for a running claim by the referrer's link, and erases it", async () => {
+it("an erasure of a referrer waits for a running claim by the referrer's link, and erases its texts", async () => {
   const offer = await makeOffer(db, 1);
   const { code, referrerId } = await makeReferral(db, offer);
   const held = await holdNextInsert(db, "AFTER", "voucher_events");
@@ -387,7 +387,7 @@ const NAMING = {
 
 it.each(
   Object.entries(NAMING),
-)("an erasure of a user waits for %s that is not committed, and erases it", async (_, change) => {
+)("an erasure of a user waits for %s that is not committed, and erases its texts", async (_, change) => {
   const { organizationId } = partner;
   const userId = newUser("Mr. Gray");
   const erased = await besideTransaction(db, async (outside) => {
@@ -409,7 +409,7 @@ it.each(
 it.each([
   "reference",
   "voucher",
-] as const)("an erasure by %s waits for the first running redemption, and erases it", async (by) => {
+] as const)("an erasure by %s waits for the first running redemption, and erases its texts", async (by) => {
   const { id, code } = await issue();
   const externalRef = `Mr. Brown ${by}`;
   const held = await holdNextInsert(db, "BEFORE", "redemptions");
@@ -423,7 +423,7 @@ it.each([
   expect(await textsWith(externalRef)).toEqual([]);
 });
 
-it("a waiting attempt redeems no second voucher when its reference is redeemed and erased meanwhile", async () => {
+it("a redeem call redeems no second voucher if its reference is redeemed and erased during its wait", async () => {
   const [one, other] = [await issue(), await issue()];
   const externalRef = "waits";
   const [first, waited] = await besideTransaction(db, async (outside) => {
@@ -453,7 +453,7 @@ it("a list and its CSV file keep an erased redemption, with the replaced referen
   expect(text).not.toContain(body.externalRef);
 });
 
-it("a payment reference or user subject that begins like a replaced text is refused", async () => {
+it("a payment reference or user subject that begins like a replacement text is refused", async () => {
   const offer = await makeOffer(db, 1);
   const refused = await (await as()).buyListing(offer.listingId, { paymentRef: "erased:AAAAAAAAAAAAAAAAAAAAAA" });
   expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
@@ -462,7 +462,7 @@ it("a payment reference or user subject that begins like a replaced text is refu
   expect([unknown.status, unknown.body.code]).toEqual([401, "invalid_token"]);
 });
 
-it("a finished redeem job keeps no reference and no note", async () => {
+it("a finished redeem job in Redis keeps no reference and no note", async () => {
   const { id } = await redeem();
   const texts = async () => {
     const keys = await servers.redis.keys(`*:redeem:${id}-*`);
@@ -497,7 +497,7 @@ it.each([
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it("person show prints a document for the person, and reports an unknown person", async () => {
+it("person show prints a document for the person, and says if no data names the person", async () => {
   const { userId } = await makeTraces();
   const { run, json } = openVoucherctl(servers);
   const held = await json("person show", "--user", userId);
@@ -523,7 +523,7 @@ it("person erase exits with 2 if no person or two persons are named", async () =
   }
 });
 
-it("an erasure by voucher may name the organization only if the voucher belongs to it", async () => {
+it("person erase by a voucher may name the organization only if the voucher belongs to it", async () => {
   const { id } = await redeem();
   const run = (org: string, user: string | null = null) =>
     eraseAct.run(provisioning(db), id, { user, ref: null, org, reason: null }, () => undefined);
@@ -532,7 +532,7 @@ it("an erasure by voucher may name the organization only if the voucher belongs 
   expect(await run(partner.organizationId)).toEqual({ vouchers: 1, events: 1, references: 1 });
 });
 
-it("the list of erasures names no person, and an immediate replay finds nothing to erase", async () => {
+it("the list of erasures names no person, and an immediate erasure replay finds nothing to erase", async () => {
   const { body } = await redeem();
   await erase(ofOrder(body.externalRef));
   const listed = await listErasures({ pool: db }, new Date(0));

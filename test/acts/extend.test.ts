@@ -58,7 +58,7 @@ it("an extension makes an expired voucher active again, and the voucher can be r
   expect(await typesOf(id)).toEqual(["issued", "expired", "extended", "redeemed"]);
 });
 
-it("an extension to the same end changes nothing and gets the same answer", async () => {
+it("an extension to the voucher's present validUntil changes nothing, and returns the same result", async () => {
   const { id } = await issueVoucher(db, partner);
   const validUntil = later(30);
   const answers = [await extend(id, validUntil), await extend(id, validUntil)];
@@ -68,7 +68,7 @@ it("an extension to the same end changes nothing and gets the same answer", asyn
   expect(rows).toMatchObject([{ after: { validUntil: validUntil.toISOString() } }]);
 });
 
-it("a reservation continues while its voucher is extended", async () => {
+it("a reservation stays live while its voucher is extended", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const { ticket, expiresAt } = (await till.reserve(code)).body;
   await extend(id, later(30));
@@ -76,7 +76,7 @@ it("a reservation continues while its voucher is extended", async () => {
   expect(await till.redeem({ ticket, externalRef: `reserved ${id}` })).toMatchObject({ status: 200 });
 });
 
-it("an extension to an earlier or past end is refused with the name of the field", async () => {
+it("an extension to a time before the present validUntil or in the past names the wrong field", async () => {
   const { id } = await issueVoucher(db, partner, { validUntil: later(30) });
   await expect(extend(id, later(29))).rejects.toMatchObject({
     code: "invalid_request",
@@ -91,7 +91,7 @@ it("an extension to an earlier or past end is refused with the name of the field
   expect(await typesOf(id)).toEqual(["issued"]);
 });
 
-it("an extension of a redeemed or voided voucher is refused, and Postgres keeps the end", async () => {
+it("an extension of a redeemed or voided voucher is refused, and Postgres keeps its validUntil", async () => {
   const { id, code } = await issueVoucher(db, partner);
   await till.redeem({ code, externalRef: `used ${id}` });
   await expect(extend(id, later(30))).rejects.toMatchObject({ code: "voucher_used" });
@@ -99,7 +99,7 @@ it("an extension of a redeemed or voided voucher is refused, and Postgres keeps 
   await expect(move).rejects.toThrow("a redeemed or voided voucher keeps its status and its end");
 });
 
-it("the sweeper records the expiry of an extended voucher again after its new end", async () => {
+it("the sweeper records the expiry of an extended voucher again after the new validUntil", async () => {
   const { id, code } = await issueVoucher(db, partner, { validUntil: past() });
   await recordExpiries(ctx(), 0);
   await extend(id, later(1));
@@ -141,7 +141,7 @@ it("an erasure of a voucher erases the reason of its extension in the history an
   expect(rows[0].reason).toMatch(/^erased:/);
 });
 
-it("an extension is refused while a process of an older release reads only the ends of batches", async () => {
+it("an extension is refused while a process of a release without extensions runs", async () => {
   const { id } = await issueVoucher(db, partner);
   const session = await connectClient(service.servers.databaseUrl, `worker (schema ${ENDS_SCHEMA - 1})`);
   await expect(extend(id, later(30))).rejects.toMatchObject({ code: "unavailable" });
@@ -210,7 +210,7 @@ it("a redeem that waits for an extension uses the validUntil that it reads under
   expect(await typesOf(id)).toEqual(["issued", "extended", ...(outcome === 200 ? ["redeemed"] : [])]);
 });
 
-it("an extension before the sweep prevents the expiry's event, and a later extension follows it", async () => {
+it("an extension before the sweep prevents the expired event, and one after the sweep follows the event", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
   const [swept = "", extendedFirst = ""] = vouchers.map(({ id }) => id);
   // The sweeper leaves a locked voucher to a later pass. By then, the voucher is extended.
@@ -247,7 +247,7 @@ it("a claim during an extension of its batch succeeds, and the voucher's history
   expect((await typesOf(id)).toSorted()).toEqual(["claimed", "extended", "issued"]);
 });
 
-it("advancing a sandbox's clock moves the ends of extended vouchers, which then expire", async () => {
+it("an advance of a sandbox's clock applies to extended vouchers, which then expire", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const own = partnerClient(api.url, (await makeKey(db, sandbox.organizationId)).key);
   const { id, code } = await issueVoucher(db, sandbox);

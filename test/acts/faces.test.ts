@@ -23,7 +23,7 @@ const commands = new Map(
 const offered = (fields: Fields) =>
   Object.entries(fields).filter(([, { onlyFor, commandOnly }]) => onlyFor !== "programs" && commandOnly !== true);
 
-it("each act is a command with one option per field, unless only the console offers it", () => {
+it("each administrative act is a voucherctl command with one option per field, or is only in the console", () => {
   for (const { name, only, fields } of ALL) {
     const options = commands.get(name)?.map((option) => option.attributeName());
     expect(options === undefined, name).toBe(only === "console");
@@ -34,7 +34,7 @@ it("each act is a command with one option per field, unless only the console off
   }
 });
 
-it("each act is a form with the act's fields, unless only commands offer it", () => {
+it("each administrative act is a console form with its fields, or is only a voucherctl command", () => {
   const further = ALL.flatMap((act) => actOfFurtherForm(act) ?? []);
   expect(further.map(({ name }) => name)).toEqual(["person show", "person erase"]);
   for (const act of [...ALL, ...further]) {
@@ -53,7 +53,7 @@ it("each act is a form with the act's fields, unless only commands offer it", ()
   expect(forms.filter(({ is: [, command] }) => !names.includes(command as AnyAct["name"]))).toEqual([]);
 });
 
-it("exactly the acts for programs are endpoints of the issuer API, with the act's fields", () => {
+it("the issuer API has an endpoint for exactly the acts that programs may use, with the acts' fields", () => {
   const changing = issuerEndpoints(WING_ACTS).filter(({ method }) => method === "post");
   const forPrograms = ALL.filter(({ scope }) => scope === "issuer");
   expect(changing.length).toBe(forPrograms.length);

@@ -9,7 +9,7 @@ import { useService } from "../support/use-service.ts";
 
 const { partner, db } = useService({ apis: [], workers: [] });
 
-it("an import whose file becomes invalid during a COPY ends the COPY before its transaction", async () => {
+it("an import of codes that fails during a COPY ends the COPY before it rolls back", async () => {
   const pool = new pg.Pool({ ...db.options, max: 1 });
   const statements: string[] = [];
   pool.on("connect", (client) => {

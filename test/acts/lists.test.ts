@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(() => servers.close());
 
 describe.each(NAMES)("the list of %s", (name) => {
-  it("a list shows each entry once, by page, in the order of its key", async () => {
+  it("a list shows each entry once over all pages, in the order of the list's key", async () => {
     const seen: unknown[] = [];
     let after = "";
     for (let page = 0; ; page++) {
@@ -102,7 +102,7 @@ describe("a list with filters", () => {
   const ids = async <Name extends ListName>(name: Name, filters: Filters<(typeof LISTS)[Name]>) =>
     idsOf((await listCatalog({ pool: servers.db }, LISTS[name], filters, { after: "", limit: 100 })).items);
 
-  it("a list with filters shows only entries that match all filters", async () => {
+  it("a list with several filters shows only entries that match all of them", async () => {
     const [, partner] = partners;
     if (partner === undefined) throw new Error("no partner");
     const { organizationId: org, brandId: brand, productId: product } = partner;
@@ -124,7 +124,7 @@ describe("a list with filters", () => {
     expect(await ids("contracts", { status: "Offered" })).toEqual([]);
   });
 
-  it("a filtered list reports an unknown id as an error, and is empty for a known id without entries", async () => {
+  it("a list refuses a filter by an unknown id, and is empty for a known id without entries", async () => {
     const ctx = provisioning(servers.db);
     const { id: empty } = await createOrganization.run(ctx, "", { name: "Without brands", sandbox: false });
     expect(await ids("brands", { org: empty })).toEqual([]);
@@ -140,7 +140,7 @@ describe("a list with filters", () => {
     }
   });
 
-  it("a list with filters finds names by any part, and takes % and _ literally", async () => {
+  it("a list filters by any part of a name, and takes % and _ literally", async () => {
     await servers.db.query("INSERT INTO organizations (id, name) VALUES ($1, 'Café 100%_sure')", [newId("org")]);
     const names = async (name: string) =>
       (await listCatalog({ pool: servers.db }, LISTS.organizations, { name }, { after: "", limit: 100 })).items.map(
@@ -151,7 +151,7 @@ describe("a list with filters", () => {
     expect(await names("_")).toEqual(["Café 100%_sure"]);
   });
 
-  it("a list with filters shows an Active contract as Ended after its end", async () => {
+  it("a list of contracts shows an Active contract as Ended after the contract's end", async () => {
     const ctx = provisioning(servers.db);
     const [partner] = partners;
     const id = newId("ctr");

@@ -30,7 +30,7 @@ const TABLES = ["claims", "members", "referrer_contracts"];
 const usersIn = async (table: string) =>
   (await db.query<{ userId: string }>(`SELECT user_id AS "userId" FROM ${table}`)).rows.map(({ userId }) => userId);
 
-it("a user's subject keeps its bytes in a token, a command, a form and the issuer API", async () => {
+it("a user's subject keeps its bytes in a token, a command, a console form and the issuer API", async () => {
   const offer = await makeOffer(db, SUBJECTS.length);
   const { organizationId, brandId } = offer;
   const [{ key }, voucherctl] = [
@@ -67,7 +67,7 @@ it("a user's subject keeps its bytes in a token, a command, a form and the issue
   }
 });
 
-it("tokens, commands, forms and the issuer API refuse an empty subject of a user", async () => {
+it("tokens, commands, console forms and the issuer API refuse an empty user subject", async () => {
   const { organizationId, brandId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });
   const command = ["member", "add", "--org", organizationId, "--user", "", "--role", "owner"];

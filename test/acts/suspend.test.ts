@@ -95,7 +95,7 @@ it("a repeated suspension changes nothing, and a retry of a finished redeem gets
   expect(await typesOf(other.id)).toEqual(["issued", "suspended", "resumed"]);
 });
 
-it("a suspended voucher expires, and stays suspended when it is extended after its expiry", async () => {
+it("a suspended voucher can expire, and stays suspended when its validUntil is extended", async () => {
   const { id, code } = await issueVoucher(db, partner, { validUntil: new Date(Date.now() - 1_000) });
   await suspend(id);
   expect(await statusOf(code)).toBe("Expired");
@@ -106,7 +106,7 @@ it("a suspended voucher expires, and stays suspended when it is extended after i
   expect(await typesOf(id)).toEqual(["issued", "suspended", "expired", "extended"]);
 });
 
-it("a suspension of a batch takes effect before its events, which later explain each refusal", async () => {
+it("a suspension of a batch takes effect before its events, which are added later", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1_002);
   const [first, last] = [vouchers[0], vouchers.at(-1)] as [IssuedVoucher, IssuedVoucher];
   await expect(suspendBatch(ctx(), batchId, STOLEN, interrupt)).rejects.toThrow("interrupted");
@@ -142,7 +142,7 @@ it("the sweeper completes interrupted suspensions and resumptions, and skips loc
   expect(await isDue(batchId)).toBe(false);
 });
 
-it("a batch stays suspended when a resumption has no time to add the missing events", async () => {
+it("a resumption without time to add missing events leaves the batch suspended", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const hurried = { ...ctx(), endBy: 0 };
@@ -169,7 +169,7 @@ it("a voucher that was suspended individually stays suspended when its batch is 
   expect(await typesOf(during.id)).toEqual(["issued", "suspended", "suspended", "resumed"]);
 });
 
-it("a suspension of a batch waits for a redeem that may commit without seeing it", async () => {
+it("a suspension of a batch waits for a redeem that began before the suspension", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { code = "" } = vouchers[0] ?? {};
   const held = await holdNextInsert(db, "BEFORE", "redemptions");
@@ -194,7 +194,7 @@ it("Postgres refuses the redemption of a voucher whose history says suspended", 
 it.each([
   ["individually", async ({ id }: { id: string }) => suspend(id)],
   ["with its batch", async ({ batchId }: { batchId: string }) => suspendAll(batchId)],
-])("a redeem that reads a voucher before its suspension %s is decided after the lock", async (_how, change) => {
+])("a redeem and a suspension (%s) that wait for one voucher never both take effect", async (_how, change) => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const { pending } = await whileLocked(db, [id], async () => {
@@ -212,7 +212,7 @@ it.each([
   expect(await typesOf(id)).toEqual(["issued", outcome === 200 ? "redeemed" : "suspended"]);
 });
 
-it("a redeem succeeds only after a waiting resumption has committed", async () => {
+it("a redeem is refused until a waiting resumption has committed", async () => {
   const { id, code } = await issueVoucher(db, partner);
   await suspend(id);
   const { pending } = await whileLocked(db, [id], async () => {
@@ -261,7 +261,7 @@ it("a suspension and an extension of one voucher at the same time both take effe
   expect((await typesOf(id)).slice(0, 1)).toEqual(["issued"]);
 });
 
-it("suspended vouchers expire when a sandbox's clock advances, and the sweeper records it", async () => {
+it("suspended vouchers expire when a sandbox's clock advances, and the sweeper records the expiry", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const own = partnerClient(api.url, (await makeKey(db, sandbox.organizationId)).key);
   const { batchId, vouchers } = await issueTestBatch(db, sandbox, 1, { validUntil: later(1) });
@@ -286,7 +286,7 @@ it("an erasure of a voucher erases the reasons of its suspension and its resumpt
   expect(rows.map((row) => row.reason?.slice(0, 7))).toEqual(["erased:", "erased:", undefined]);
 });
 
-it("a suspension is refused while a process of an older release runs", async () => {
+it("a suspension is refused while a process of a release without suspensions runs", async () => {
   const { id } = await issueVoucher(db, partner);
   const session = await connectClient(service.servers.databaseUrl, `worker (schema ${SUSPENSIONS_SCHEMA - 1})`);
   await expect(suspend(id)).rejects.toMatchObject({ code: "unavailable" });
@@ -295,7 +295,7 @@ it("a suspension is refused while a process of an older release runs", async () 
   await suspend(id);
 });
 
-it("the sweeper skips a batch during its suspension or resumption by a call", async () => {
+it("the sweeper skips a batch that a running call suspends or resumes", async () => {
   const { batchId } = await issueTestBatch(db, partner, 1);
   await suspendAll(batchId);
   await makeDue(batchId);

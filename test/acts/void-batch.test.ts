@@ -12,7 +12,7 @@ import { useService } from "../support/use-service.ts";
 
 const { servers, partner, till } = useService();
 
-it("voidBatch voids the remaining vouchers, ends reservations and counts final vouchers", async () => {
+it("voidBatch voids Active vouchers, ends their reservations and counts vouchers that are already final", async () => {
   const { batchId, vouchers } = await issueBatch(1_010, { windows: { claim: { opensAt: null, closesAt: null } } });
   const [used, held] = vouchers;
   if (used === undefined || held === undefined) throw new Error("no vouchers");
@@ -41,7 +41,7 @@ it("voidBatch voids the remaining vouchers, ends reservations and counts final v
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 1_010 });
 });
 
-it("voidBatch, an erasure and the sweeper skip damaged vouchers, and the first two count them", async () => {
+it("voidBatch, erasures and the sweeper skip vouchers with a broken chain, and the first two count them", async () => {
   const { batchId, vouchers } = await issueBatch(6);
   const [beyond = "", ahead = ""] = vouchers.map(({ id }) => id);
   await servers.db.query(
@@ -79,7 +79,7 @@ it("an interrupted voidBatch keeps its progress, and the next run voids the rest
   expect(await voidAll(batchId)).toEqual({ voided: 1_010 - first, alreadyFinal: first });
 });
 
-it("voidBatch during redeems leaves each voucher redeemed or voided, and counts both", async () => {
+it("simultaneous redeems and voidBatch leave each voucher redeemed or voided, and the counts are right", async () => {
   const { batchId, vouchers } = await issueBatch(300);
   const answers: Reply[] = [];
   const queue = vouchers.values();
@@ -101,7 +101,7 @@ it("voidBatch during redeems leaves each voucher redeemed or voided, and counts 
   expect({ Redeemed, Voided }).toEqual({ Redeemed: redeemed, Voided: 300 - redeemed });
 });
 
-it("voidBatch voids all free vouchers before it waits for a locked one", async () => {
+it("voidBatch voids all unlocked vouchers before it waits for a locked one", async () => {
   const { batchId, vouchers } = await issueBatch(50);
   const [stuck] = vouchers;
   if (stuck === undefined) throw new Error("no voucher");
@@ -156,7 +156,7 @@ it("voidBatch voids no voucher after its time limit", async () => {
   expect(await voidBatch(ctx, batchId, null)).toEqual({ voided: 0, alreadyFinal: 0 });
 });
 
-it("voidBatch reads a range of ids by index, at the same cost in a table of any size", async () => {
+it("voidBatch reads a range of ids by an index, at the same cost in a table of any size", async () => {
   const { batchId } = await issueBatch(300);
   const read = async () => {
     const { rows } = await servers.db.query(
@@ -179,7 +179,7 @@ it("voidBatch reads a range of ids by index, at the same cost in a table of any 
   expect(await read()).toEqual(before);
 });
 
-it("voidBatch counts expired vouchers as final, leaves them unchanged, and refuses an unknown batch", async () => {
+it("voidBatch counts expired vouchers as already final and keeps them, and refuses an unknown batch", async () => {
   const { batchId } = await issueBatch(3, { validUntil: new Date(Date.now() - 1_000) });
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 3 });
   expect(await voidedCounts(batchId)).toEqual([]);

@@ -17,7 +17,7 @@ afterAll(async () => {
   await servers.db.query(`DROP ROLE ${low}`);
 });
 
-it("npm run migrate says that the database is up to date", async () => {
+it("npm run migrate says if the database is already up to date", async () => {
   expect(await migrate(servers.ownerUrl)).toEqual({
     exitCode: 0,
     stdout: "The database is up to date.\n",

@@ -30,12 +30,14 @@ const ENCODINGS: [string, (text: string) => Buffer][] = [
   ["UTF-16 with the high byte first", (text) => Buffer.from(text, "utf16le").swap16()],
 ];
 
-it.each(ENCODINGS)("printed codes in %s are read completely, with and without a final line end", async (_, encode) => {
+it.each(
+  ENCODINGS,
+)("a file of printed codes in %s is read completely, with and without a final line end", async (_, encode) => {
   for (const end of ["", "\n", "\r\n", "\n\n"])
     expect(await read(encode(TEXT + end)), JSON.stringify(end)).toEqual(["WXYZ-1234", "ABCD-5678"]);
 });
 
-it.each(ENCODINGS)("printed codes in %s are refused if the file ends inside a character", async (_, encode) => {
+it.each(ENCODINGS)("a file of printed codes in %s is refused if it ends inside a character", async (_, encode) => {
   for (const last of ["É", "€", "𝟘", "8", "\n"]) {
     const whole = encode(TEXT + last);
     for (let cut = 1; cut < encode(last).length; cut++) {
@@ -50,7 +52,7 @@ it.each(ENCODINGS)("printed codes in %s are refused if the file ends inside a ch
 
 it.each([
   1, 2, 3,
-])("printed codes in Latin-1 are refused, even if only their last %i characters are not ASCII", async (count) => {
+])("a file of printed codes in Latin-1 is refused, even if only its last %i characters are no ASCII", async (count) => {
   for (const letter of ["É", "ä", "ð", "÷"]) {
     const content = Buffer.from(TEXT + letter.repeat(count), "latin1");
     for (const bytes of [content, Buffer.concat([content, Buffer.from("\n")])])
@@ -58,7 +60,7 @@ it.each([
   }
 });
 
-it("a title or total in a file of printed codes is refused with its line number", () => {
+it("a heading or total in a file of printed codes is refused with its line number", () => {
   const faultOf = (...lines: string[]) => {
     const summary = new CodesSummary();
     for (const line of lines) summary.add(line, normaliseCode(line) ?? "");

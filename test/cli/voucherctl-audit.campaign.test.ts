@@ -78,7 +78,7 @@ beforeAll(async () => {
   };
 });
 
-it("this file covers every command of voucherctl, or names the test that does", () => {
+it("this file tests every voucherctl command, or names the file that does", () => {
   const leavesOf = (command: Command): Command[] =>
     command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
   const all = leavesOf(buildVoucherctl()).map((command) => `${command.parent?.name()} ${command.name()}`);
@@ -190,7 +190,7 @@ it("audit list prints the requested number of entries, newest first, with every 
   expect((await voucherctl.json("audit list")).acts).toHaveLength(20);
 });
 
-it("audit list --entity prints the entries of one entity, and none for an entity without changes", async () => {
+it("audit list --entity prints only one entity's entries, or none if the entity never changed", async () => {
   const { id } = await voucherctl.json(`key create --org ${partner.organizationId} --scope voucher.read`);
   for (const verb of ["rotate", "revoke"]) await voucherctl.json(`key ${verb} ${id}`);
   const { acts } = await voucherctl.json(`audit list --entity ${id}`);
@@ -200,7 +200,7 @@ it("audit list --entity prints the entries of one entity, and none for an entity
   expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
 });
 
-it("audit list --user prints an operator's own entries and those made with OPS_TOKEN under that name", async () => {
+it("audit list --user prints an operator's entries, including those made with OPS_TOKEN under that name", async () => {
   for (const [user, by] of [
     ["ada", "operator"],
     ["shared: ada", "shared"],
@@ -219,7 +219,7 @@ it("audit list --user prints an operator's own entries and those made with OPS_T
   expect(await voucherctl.json("audit list --user nemo")).toEqual({ acts: [] });
 });
 
-it("voucherctl log writes one audit entry for each change of the log, and none without a change", async () => {
+it("voucherctl log writes one audit entry for each change of the log, and none if it changes nothing", async () => {
   const log = await openLog();
   await issueVouchers(log.own.db, await makePartner(log.own.db), 3);
   await beginLog(log);

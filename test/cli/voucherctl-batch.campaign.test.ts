@@ -33,7 +33,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const readBatch = async (batchId: string) => (await db.query("SELECT * FROM batches WHERE id = $1", [batchId])).rows[0];
 
 describe("voucherctl batch issue", () => {
-  it("batch issue creates a different random code for each voucher, and an audience that never changes", async () => {
+  it("batch issue creates a random code for each voucher, and an audience that never changes", async () => {
     const { id } = await voucherctl.json(issue("--count 3 --audience ReferrerOnly"));
     const codes = (await readVouchers(id)).map(({ code }) => code);
     expect(new Set(codes).size).toBe(3);
@@ -62,12 +62,12 @@ describe("voucherctl batch issue", () => {
     ["the name of the file", "--out {told.csv}", [/told\.csv/]],
     ["nothing when users can claim", "--claim", []],
     ["nothing when users can buy", "--buy", []],
-  ])("batch issue says %s", async (_, options, lines) => {
+  ])("batch issue prints %s", async (_, options, lines) => {
     const text = await voucherctl.text(issue(`--count 1 ${options.replace(/\{(.*)\}/, file("$1"))}`));
     expect(text.split("\n").slice(1, -1)).toEqual(lines.map((line) => expect.stringMatching(line)));
   });
 
-  it("batch issue renames an existing file, and refuses to overwrite another run's unfinished file", async () => {
+  it("batch issue --out renames an existing file, and refuses to overwrite another run's unfinished file", async () => {
     const again = issue(`--count 1 --out ${file("again.csv", "")}`);
     const ids: string[] = [];
     for (const line of [/Only you can read this file\.\n$/, /to \S+again\.csv\.1\.\n$/, /to \S+again\.csv\.2\.\n$/]) {
@@ -111,7 +111,7 @@ describe("voucherctl batch issue", () => {
     };
   }
 
-  it("of two concurrent runs of batch issue with the same --out, only one writes the file", async () => {
+  it("only the first of two concurrent runs of batch issue with the same --out writes the file", async () => {
     const out = file("two.csv");
     const { unblock } = await startBlocked(out, "--json");
     await voucherctl.fails(1, /another run/, issue(`--count 1 --out ${out}`));
@@ -120,7 +120,10 @@ describe("voucherctl batch issue", () => {
     expect(readFileSync(out, "utf8").split("\n")).toHaveLength(4);
   });
 
-  it.each(["", "--json"])("batch issue %s says where the codes are when it cannot rename their file", async (json) => {
+  it.each([
+    "",
+    "--json",
+  ])("batch issue %s names the file with the codes if it cannot rename that file", async (json) => {
     const out = file(`renamed${json}.csv`);
     const { unblock } = await startBlocked(out, json);
     mkdirSync(out);
@@ -239,7 +242,7 @@ describe("voucherctl batch issue --codes", () => {
     }
   });
 
-  it("batch issue --codes first shows the number of codes, the first and last code, and their lengths", async () => {
+  it("batch issue --codes first prints the number of codes, the first and last code, and their lengths", async () => {
     const { exitCode, stdout, stderr } = await voucherctl.run(codes("SHOW-00001\nSHOW-0002\nSHOW-00003\n", 3));
     expect({ exitCode, lines: stdout.split("\n").length }).toEqual({ exitCode: 0, lines: 2 });
     expect(stderr.split("\n")[0]?.split(". ")).toEqual([
@@ -253,7 +256,7 @@ describe("voucherctl batch issue --codes", () => {
     expect((await onTerminal(command, "y\n")).output).toMatch(/Batch bat_\w+: 1 voucher/);
   });
 
-  it("batch issue --codes reads a pipe", async () => {
+  it("batch issue --codes reads the codes from a pipe", async () => {
     const path = file("pipe");
     spawnSync("mkfifo", [path]);
     const issued = voucherctl.json(issue(`--count 2 --codes ${path}`));
@@ -269,7 +272,7 @@ describe("voucherctl batch issue --codes", () => {
     expect(readFileSync(out, "utf8")).toBe(`id,code,serial\n${one?.id},"COMMA,CODE",1\n${two?.id},"QUOTE""CODE",2\n`);
   });
 
-  it("batch issue --codes refuses codes that the organization has, in any spelling", async () => {
+  it("batch issue --codes refuses codes that the organization already has, in any spelling", async () => {
     await issueVouchers(db, await makePartner(db), 1, { codes: ["SHARED-AMONG-TWO"] });
     await voucherctl.json(codes("SHARED-AMONG-TWO\n", 1));
     await voucherctl.fails(
@@ -357,7 +360,7 @@ describe("voucherctl batch issue --codes", () => {
   });
 });
 
-it("batch issue lets users acquire vouchers only in the windows of --claim and --buy", async () => {
+it("users can claim or buy a batch's vouchers only if batch issue got --claim or --buy", async () => {
   const options = "--claim --buy --opens-at 2027-01-01 --closes-at 2028-01-01T00:00:00+01:00";
   const times = { opens_at: new Date("2027-01-01T00:00:00Z"), closes_at: new Date("2027-12-31T23:00:00Z") };
   for (const [given, windows, pickable] of [
@@ -373,7 +376,7 @@ it("batch issue lets users acquire vouchers only in the windows of --claim and -
   }
 });
 
-it("batch show prints windows and the number of vouchers left in them", async () => {
+it("batch show prints a batch's claim and buy windows, and the vouchers left in each", async () => {
   const { id } = await voucherctl.json(issue("--count 2 --claim --buy --closes-at 2098-01-01T00:00:00Z"));
   const [voucher] = await readVouchers(id);
   await voucherctl.json(`voucher void ${voucher.code} --org ${partner.organizationId}`);
@@ -397,7 +400,7 @@ it("batch show prints windows and the number of vouchers left in them", async ()
   expect(await voucherctl.text(show)).toContain("  Claim window  closed since 2021-01-01 00:00:00 UTC\n");
 });
 
-it("batch show prints a batch and counts its vouchers by their current status", async () => {
+it("batch show counts a batch's vouchers by their current status", async () => {
   const made = await voucherctl.json(issue("--count 4"));
   const [voided, redeemed] = await readVouchers(made.id);
   await voucherctl.json(`voucher void ${voided.code} --org ${partner.organizationId}`);
@@ -437,7 +440,7 @@ it("batch show prints a batch and counts its vouchers by their current status", 
   expect(text).not.toMatch(/window|Available/);
 });
 
-it("batch export writes the same file as batch issue, including used codes, and records the export", async () => {
+it("batch export writes the file of batch issue again, with used codes, and adds an audit entry", async () => {
   const issued = file("issued.csv");
   const { id } = await voucherctl.json(issue(`--count 5100 --out ${issued}`));
   await db.query("UPDATE vouchers SET status = 'Voided' WHERE batch_id = $1 AND serial = 7", [id]);
@@ -471,14 +474,14 @@ describe("voucherctl batch void", () => {
     return (await db.query(query, [batchId, status])).rows[0].n;
   };
 
-  it("batch void reports how many vouchers were already final", async () => {
+  it("batch void reports how many vouchers were already redeemed, voided or expired", async () => {
     const { id } = await voucherctl.json(issue("--count 20"));
     await voucherctl.json(`batch void ${id}`);
     const text = `Batch ${id}: 0 vouchers voided. Redeemed, voided or expired before: 20.\n`;
     expect(await voucherctl.text(`batch void ${id}`)).toBe(text);
   });
 
-  it("batch void stops on Ctrl-C, prints how many it voided, and voids the rest in the next run", async () => {
+  it("batch void stops on Ctrl-C and prints how many vouchers it voided, and the next run voids the rest", async () => {
     const { id } = await voucherctl.json(issue("--count 20000"));
     const voiding = startNode(["src/cli/main.ts", "batch", "void", id], { DATABASE_URL: servers.adminUrl });
     await untilStarted(async () => (await count(id, "Voided")) > 0);
@@ -492,7 +495,7 @@ describe("voucherctl batch void", () => {
   });
 });
 
-it("destructive commands on a terminal ask first, unless --yes is given, and need the answer y", async () => {
+it("destructive commands on a terminal ask for the answer y first, unless --yes is given", async () => {
   const { id } = await voucherctl.json(issue("--count 2"));
   const [{ code }] = await readVouchers((await voucherctl.json(issue("--count 1"))).id);
   const key = (await makeKey(db, partner.organizationId)).id;

@@ -31,7 +31,7 @@ it("voucherctl refuses option values of the wrong kind, such as a word for a num
     for (const text of texts) expect(() => read(text), text).toThrow(InvalidArgumentError);
 });
 
-it("a date without a time means the start or the end of its day, as the option says", () => {
+it("an option's date without a time means the start or the end of that day, by the option's use", () => {
   const read = (text: string) => (["start", "end", "rangeEnd"] as const).map((use) => time(use)(text).toISOString());
   expect(read("2096-02-29")).toEqual([
     "2096-02-29T00:00:00.000Z",
@@ -53,7 +53,7 @@ it("formatted values separate thousands, show dollars to the cent and moments in
   expect(formatUtcWithZone(new Date("2027-12-31T23:59:59.999+02:00"))).toBe("2027-12-31 21:59:59 UTC");
 });
 
-it("formatted values round lengths of time to one unit", () => {
+it("formatted durations are rounded to one unit", () => {
   const seconds = [-5, 0, 400, 59.4, 59.6, 90, 3_599, 3_600, 172_799, 172_800, 864_000];
   const shown = ["0 s", "0 s", "7 min", "59 s", "1 min", "2 min", "60 min", "1 h", "48 h", "2 d", "10 d"];
   expect(seconds.map((s) => formatDuration(s * 1_000))).toEqual(shown);
@@ -98,7 +98,7 @@ it("a progress bar is drawn at most ten times a second, and is removed at the en
   expect(written.slice(10)).toEqual([`\r${CLEAR}`]);
 });
 
-it("a progress bar fits on the narrowest terminal, and continues beyond the announced total", () => {
+it("a progress bar fits on the narrowest terminal, and counts beyond the expected total", () => {
   const { written, clock, progress } = onTerminal(10, 20);
   clock.ms += 2_000;
   progress.advance(25_000);

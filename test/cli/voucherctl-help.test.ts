@@ -21,7 +21,7 @@ import { problemIn } from "../../src/platform/api/problems.ts";
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 const MANUAL = read("docs/voucherctl.md");
 
-it("--help of every noun and verb fits on 80 columns, and its examples are valid", async () => {
+it("the --help of every voucherctl command fits in 80 columns, and its examples are valid", async () => {
   const program = buildVoucherctl();
   for (const command of [program, ...program.commands, ...leavesOf(program)]) {
     const help = await helpOf(command);
@@ -43,7 +43,7 @@ it("voucherctl --help and docs/voucherctl.md list every exit code", () => {
   expect(Array.from(MANUAL.matchAll(/^\| `(\d+)` \|/gm), ([, code]) => Number(code))).toEqual(codes);
 });
 
-it("docs/voucherctl.md lists the acts for the role operator, and the acts without a form", () => {
+it("docs/voucherctl.md lists the acts that the role operator may do, and the acts without a console form", () => {
   const acts = [...ACTS, ...WING_ACTS].filter(({ only }) => only !== "console");
   const [, operators = "", commands = ""] =
     /^- These forms need the role `operator`: ([^.]+)\.[\s\S]*?^- These commands have no form: ([^.]+)\./m.exec(
@@ -76,7 +76,7 @@ it("docs/voucherctl.md has the exit status of each command for an expiry time in
 /** Documents that show commands. */
 const DOCUMENTS = ["README.md", ...globSync("docs/**/*.md")].map(read);
 
-it("a command names all missing and wrong options at once, with the broken rules", async () => {
+it("voucherctl names all missing and wrong options of a command at once, with the broken rules", async () => {
   const said: string[] = [];
   const program = buildVoucherctl();
   const issue = leavesOf(program).find((leaf) => nameOf(leaf) === "voucherctl batch issue");
@@ -94,7 +94,7 @@ it("a command names all missing and wrong options at once, with the broken rules
   ]);
 });
 
-it("every document shows only valid commands", async () => {
+it("every document shows only valid voucherctl commands", async () => {
   const lines = DOCUMENTS.flatMap(joined)
     .flatMap((line) => line.split(" && "))
     .flatMap((line) => /^(?:npm run (?:-s )?voucherctl --|voucherctl) (.+)/.exec(line)?.[1] ?? [])
@@ -122,12 +122,12 @@ it("voucherctl completion completes nouns, verbs, options and their values in ba
   expect(execFileSync("bash", ["-c", script], { encoding: "utf8" }).trim().split("\n")).toEqual(Object.values(cases));
 });
 
-it("src/cli/voucherctl runs in any folder, as the package's bin", () => {
+it("src/cli/voucherctl, the package's executable, runs from any folder", () => {
   const bin = fileURLToPath(new URL(`../../${packageJson.bin.voucherctl}`, import.meta.url));
   expect(execFileSync(bin, ["--version"], { cwd: tmpdir(), encoding: "utf8" })).toBe(`${packageJson.version}\n`);
 });
 
-it("every script in TypeScript says in one sentence what to do if Node cannot run it", () => {
+it("every npm script that runs TypeScript prints a one-sentence remedy if Node cannot run it", () => {
   const scripts = [...Object.values(packageJson.scripts), read("src/cli/voucherctl")];
   const lines = scripts.filter((script) => /exec node .*(src|workers)\/.*\.ts/.test(script));
   expect(lines.length).toBeGreaterThan(5);
@@ -143,7 +143,7 @@ it("every script in TypeScript says in one sentence what to do if Node cannot ru
 it.each([
   "--csv --json",
   "--json --csv",
-])("redemption list refuses %s, because each option asks for another format", async (both) => {
+])("redemption list refuses %s, because each of its options asks for another format", async (both) => {
   await expect(parse(`redemption list --org org_1 ${both}`.split(" "))).rejects.toMatchObject({
     code: "commander.conflictingOption",
     message: expect.stringContaining("option '--csv' cannot be used with option '--json'"),

@@ -174,7 +174,7 @@ describe("failures of voucherctl", () => {
     await voucherctl.fails(exitCode, new RegExp(fill(sentence.source, given), sentence.flags), fill(command, given));
   });
 
-  it("voucherctl names the remedy for a silent database (69) and a wrong or unmigrated one (78)", async () => {
+  it("voucherctl names the remedy if the database is silent (69), wrong or not migrated (78)", async () => {
     const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
     const role = `people_${process.pid}`;
     await db.query(`CREATE ROLE ${role} LOGIN PASSWORD 'people'`);
@@ -209,7 +209,7 @@ describe("failures of voucherctl", () => {
   });
 });
 
-it("voucherctl statement verify accepts a statement as the service sent it", async () => {
+it("voucherctl statement verify accepts an unchanged statement of the service", async () => {
   const headers = { "x-api-key": keys.till.key };
   const served = await (await fetch(`${api.url}/partner/statements/2025-03`, { headers })).text();
   const folder = mkdtempSync(join(tmpdir(), "statement-"));
@@ -233,7 +233,7 @@ describe("text output of voucherctl", () => {
     own = { ...made, code: voucher?.code ?? "", batchId: await findBatchOf(db, voucher?.id ?? "") };
   });
 
-  it("text output of voucherctl fits 80 columns, and has colours in a file only with FORCE_COLOR", async () => {
+  it("voucherctl's text output fits in 80 columns, and has colours in a file only with FORCE_COLOR", async () => {
     const { organizationId, code, batchId } = own;
     for (const line of [
       ...[`key list --org ${organizationId}`, `batch list --org ${organizationId}`, "org list", "chain verify --all"],
@@ -252,7 +252,7 @@ describe("text output of voucherctl", () => {
     }
   });
 
-  it("text output of voucherctl on a terminal has a progress bar and colours, unless NO_COLOR is set", async () => {
+  it("voucherctl's text output on a terminal has a progress bar, and colours unless NO_COLOR is set", async () => {
     /** Runs voucherctl with a terminal for both its outputs, which script(1) provides. */
     const onTerminal = (line: string, env: Record<string, string> = {}) =>
       execFileSync("script", ["-qec", `"${process.execPath}" src/cli/main.ts ${line}`, "/dev/null"], {
@@ -279,7 +279,7 @@ describe("text output of voucherctl", () => {
     );
   });
 
-  it("key list shows columns, each key's last use, and its limits on a further line", async () => {
+  it("key list prints columns, each key's last use, and a separate line for the key's limits", async () => {
     const list = `key list --org ${own.organizationId}`;
     const [head = "", row = "", note = "", ...rest] = (await voucherctl.text(list)).split("\n");
     expect(head).toMatch(/^ID {30}STATE {3}SCOPES/);
@@ -317,7 +317,7 @@ describe("text output of voucherctl", () => {
     expect(await listOf("key_none")).toBe("There are no audit entries.\n");
   });
 
-  it("text output of voucherctl ends without an error when its reader closes the pipe", () => {
+  it("voucherctl ends without an error when the reader of its text output closes the pipe", () => {
     const shell = spawnSync("sh", ["-c", `"${process.execPath}" src/cli/main.ts audit list --json | head -c 1`], {
       env: { PATH: process.env.PATH, DATABASE_URL: servers.adminUrl },
       encoding: "utf8",
@@ -325,7 +325,7 @@ describe("text output of voucherctl", () => {
     expect(shell).toMatchObject({ status: 0, stderr: "" });
   });
 
-  it("user token needs no server", () => {
+  it("voucherctl user token needs no server", () => {
     const cwd = mkdtempSync(join(tmpdir(), "voucherctl-token-"));
     onTestFinished(() => rmSync(cwd, { recursive: true }));
     const args = [resolve("src/cli/main.ts"), "user", "token", "--user", "alice"];
@@ -337,7 +337,7 @@ describe("text output of voucherctl", () => {
   it.each([
     "contract offer --brand {brand} --user joe --ends-at 2020-01-01",
     "key create --scope voucher.read --expires 2020-01-01",
-  ])("voucherctl %s refuses an end in the past", async (command) => {
+  ])("voucherctl %s refuses an end time in the past", async (command) => {
     const sentence = /^--(ends-at|expires) is in the past: 2020-01-01T23:59:59\.999Z\.\n$/;
     await voucherctl.fails(1, sentence, command.replace("{brand}", partner.brandId));
   });
@@ -383,7 +383,7 @@ describe("text output of voucherctl", () => {
       "product create --brand {brand} --type Service --retail-price-usd 2 --price-usd 1 --key {key} --name",
       "batch issue --product {id} --count N --valid-until TIME --out FILE.csv",
     ],
-  ])("voucherctl warns that the name of %s is in use, unless --json or --force is given", async (_, line, next) => {
+  ])("voucherctl warns that a name of %s already exists, except with --json or --force", async (_, line, next) => {
     const create = () => fill(line, { org: partner.organizationId, brand: partner.brandId, key: newUser("key") });
     const { id } = await voucherctl.json(`${create()} Twice`);
     const { exitCode, stdout, stderr } = await voucherctl.run(`${create()} TWICE`);
@@ -421,7 +421,7 @@ it("org create --sandbox creates a sandbox, and every command marks its data as 
   expect(await voucherctl.json(`key list ${org()}`)).not.toHaveProperty("sandbox");
 });
 
-it("product create stores no term and no label by default, and accepts another brand's product key", async () => {
+it("product create sets no term and no label by default, and accepts another brand's product key", async () => {
   const terms = "--key pass --name Taken --type Service --retail-price-usd 19.90 --price-usd 12";
   const { brandId } = await makePartner(db);
   await db.query("UPDATE products SET key = 'other' WHERE brand_id = $1", [brandId]);
@@ -430,7 +430,7 @@ it("product create stores no term and no label by default, and accepts another b
   expect(await readRow("products", id)).toMatchObject(stored);
 });
 
-it("key create prints a working key once, and key rotate and key revoke end it", async () => {
+it("key create prints a working API key once, and key rotate and key revoke invalidate it", async () => {
   const own = `--org ${(await makePartner(db)).organizationId}`;
   expect(await voucherctl.json(`key list ${own}`)).toStrictEqual({ keys: [] });
   const [expiresAt, scopes] = ["2099-01-02T03:04:05.000Z", ["voucher.read", "voucher.redeem"]];
@@ -474,7 +474,7 @@ it("key create prints a working key once, and key rotate and key revoke end it",
   for (const { key } of [older, newer, rotated, last]) expect(seen).not.toContain(key.slice(4));
 });
 
-it("each list command prints pages, and on stderr the command for the next page", async () => {
+it("each list command prints one page, and on stderr the command for the next page", async () => {
   for (const noun of "org brand product batch listing contract link".split(" ")) {
     expect(Object.keys(await voucherctl.json(`${noun} list --limit 1`))).toEqual(["items", "nextCursor"]);
     await voucherctl.text(`${noun} list`);
@@ -487,7 +487,7 @@ it("each list command prints pages, and on stderr the command for the next page"
   expect((await voucherctl.run(line)).stderr).toBe(`Next: the same command with --after ${nextCursor}\n`);
 });
 
-it("voucherctl accepts the name of an organization, brand or product as its id, if it is unique", async () => {
+it("voucherctl accepts a unique name of an organization, brand or product instead of its id", async () => {
   const { id } = await voucherctl.json("org create --name 'Named Shop' --sandbox");
   const brand = await voucherctl.json("brand create --org 'named shop' --name 'Named Brand'");
   expect((await voucherctl.json("brand list --org 'Named Shop'")).items).toMatchObject([brand]);
@@ -564,7 +564,7 @@ it("voucher show prints a voucher with its live reservation, by its code in any 
   expect(found).toMatchObject({ voucher: { status: "Expired" } });
 });
 
-it("voucher void ends the voucher and its reservation without Redis, and seals the reason", async () => {
+it("voucher void voids a voucher and ends its reservation without Redis, and seals the reason", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   await voucherctl.run(`voucher void ${voucher.code.toLowerCase()} ${org()} --reason 'printed twice'`, {

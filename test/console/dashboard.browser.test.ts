@@ -35,7 +35,9 @@ it.each(
   await expectSound(visited, `dashboard refused, ${look}`, "401");
 });
 
-it.each(LOOKS)("the queue dashboard has only the axe violations in docs/console.md on a %s", async (look, options) => {
+it.each(
+  LOOKS,
+)("on a %s, the queue dashboard has only accessibility violations listed in docs/console.md", async (look, options) => {
   const { page } = await visit("about:blank", options);
   const found = new Set<string>();
   for (const [path, element] of [
@@ -113,7 +115,7 @@ it("the queue dashboard has a link back to the overview", async () => {
   await page.waitForURL(/\/ops\/?$/);
 });
 
-it("the queue dashboard requests only addresses on the list of reads, and each request succeeds", async () => {
+it("the queue dashboard in a browser requests only allowed read addresses, and each request succeeds", async () => {
   const { page, complaints } = await visit("about:blank");
   const asked = new Map<string, number>();
   page.on("response", (response) => asked.set(new URL(response.url()).pathname, response.status()));
@@ -128,7 +130,7 @@ it("the queue dashboard requests only addresses on the list of reads, and each r
   expect(otherThanFont(complaints)).toEqual([]);
 });
 
-it("the queue pages refuse a change from another site, although the browser sends the password", async () => {
+it("the queue dashboard refuses a change from another site, although the browser sends the password", async () => {
   const { page } = await visit(`${writable.url}/ops/queues`);
   // Under another host name the same service is another site. The policy of this page allows a form to the first site.
   await page.goto(`${writable.url.replace("127.0.0.1", "evil.test")}/assets/none`);

@@ -40,7 +40,7 @@ const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
 const QUEUE_NAMES = CONFIG_PARTS.queues.map(({ name }) => name);
 const QUEUES = "/ops/queues/jobs/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 
-it("the dashboard does not exist without OPS_TOKEN or with OPS_TOKEN=off, which is no password", async () => {
+it("the queue dashboard does not exist without OPS_TOKEN or with OPS_TOKEN=off, and off is no password", async () => {
   for (const url of [without?.url, (await service.startApi({ OPS_TOKEN: "" })).url]) {
     for (const path of ["/ops/queues/jobs", QUEUES, "/ops/queues/jobs/static/favicon.ico"]) {
       const { status, text } = await ask("GET", `${url}${path}`, { headers: basic("off") });
@@ -53,7 +53,7 @@ describe("the password", () => {
   const open = (password: string, headers = newAddress()) =>
     ask("GET", api.url + QUEUES, { headers: { ...headers, ...basic(password, "") } });
 
-  it("the dashboard's password is required on every path, with a Basic challenge", async () => {
+  it("the queue dashboard requires the password on every path, with a Basic challenge", async () => {
     for (const [method, path] of [
       ["GET", "/ops/queues/jobs"],
       ["GET", QUEUES],
@@ -77,7 +77,7 @@ describe("the password", () => {
     expect(text).toContain("<h1>Please sign in</h1>");
   });
 
-  it("the dashboard's password may have any characters, and works in each process under any user name", async () => {
+  it("the queue dashboard's password may have any characters, and any user name is accepted with it", async () => {
     for (const name of ["", "operator", "Zoë", "__proto__"]) {
       for (const at of [api, writable]) {
         const { status, text } = await ask("GET", at.url + QUEUES, { headers: basic(OPS_TOKEN, name) });
@@ -91,7 +91,7 @@ describe("the password", () => {
     expect((await ask("GET", other.url + QUEUES, { headers: OPERATOR })).status).toBe(401);
   });
 
-  it("the dashboard refuses every other password with 401 and a new challenge", async () => {
+  it("the queue dashboard answers a wrong password with 401 and a new challenge", async () => {
     const wrong = ["", "wrong", OPS_TOKEN.slice(1), `${OPS_TOKEN}!`, OPS_TOKEN.toUpperCase(), "__proto__"];
     for (const password of wrong) {
       const { status, headers, text } = await open(password);
@@ -101,7 +101,7 @@ describe("the password", () => {
     }
   });
 
-  it("the dashboard's password counts as missing when the request has no valid HTTP Basic header", async () => {
+  it("the queue dashboard asks for the password if the request has no valid HTTP Basic header", async () => {
     const encoded = Buffer.from(`operator:${OPS_TOKEN}`).toString("base64");
     const headers = [OPS_TOKEN, `Bearer ${OPS_TOKEN}`, `Bearer ${encoded}`, "Basic", `Basic ${OPS_TOKEN}`].map(
       (authorization): Record<string, string> => ({ authorization }),
@@ -160,7 +160,7 @@ describe("the dashboard", () => {
     }
   });
 
-  it("the dashboard leaves the settings of the queues unchanged", async () => {
+  it("the queue dashboard leaves the settings of the queues unchanged", async () => {
     const settings = `${servers.queuePrefix}:redeem:meta`;
     const before = await servers.redis.hgetall(settings);
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
@@ -173,7 +173,7 @@ describe("the dashboard", () => {
     await servers.redis.hset(settings, before);
   });
 
-  it("the dashboard serves its page under BASE_URL, loads only from its origin and forbids caching", async () => {
+  it("the queue dashboard works under BASE_URL, loads only from its own origin and forbids caching", async () => {
     const { status, headers, text } = await browse(`${plain.url}/ops/queues/jobs`, { headers: BROWSER });
     expect(status).toBe(200);
     expect(text).toContain('<base href="/api/ops/queues/jobs/"');
@@ -185,7 +185,7 @@ describe("the dashboard", () => {
     expect((await ask("GET", `${plain.url}/ops/queues/jobs/${script}`, { headers: OPERATOR })).status).toBe(200);
   });
 
-  it("the dashboard shows a job's voucher, key and outcome, but no text and no secret of a caller", async () => {
+  it("the queue dashboard shows a job's voucher, key and outcome, but no text and no secret of a caller", async () => {
     const voucher = await issue();
     const { ticket, token } = (await rival.reserve(voucher.code)).body;
     const wrongToken = { ticket, token: "tok_wrong-token-of-the-till", externalRef: "reference-refused" };
@@ -244,7 +244,7 @@ describe.each([
   ["with OPS_WRITABLE", () => writable],
   ["without it", () => api],
 ])("the dashboard %s", (_, at) => {
-  it("the dashboard serves bull-board's pages and four of its reads, with all queues read-only", async () => {
+  it("the queue dashboard serves bull-board's pages and four GET routes, with all queues read-only", async () => {
     const job = await queue.add("redeem", { voucherId: "vch_waiting" }, { delay: 3_600_000 });
     const { entryPoint, api: routes } = appRoutes;
     const reads = routes.filter(({ method }) => method === "get");
@@ -276,7 +276,7 @@ describe.each([
     expect(JSON.parse(text).queues).toMatchObject(QUEUE_NAMES.map(() => ({ readOnlyMode: true, isPaused: false })));
   });
 
-  it("the dashboard is read-only: bull-board's other routes answer 405", async () => {
+  it("the queue dashboard answers 405 to bull-board's other routes, so it is read-only", async () => {
     const job = await queue.add("redeem", { voucherId: "vch_waiting" }, { delay: 3_600_000 });
     const changing = appRoutes.api.filter(({ method }) => method !== "get");
     expect(changing.length).toBeGreaterThan(20);
@@ -294,7 +294,7 @@ describe.each([
   });
 });
 
-it("a webhook job links to its endpoint's page, and shows no other data", async () => {
+it("the queue dashboard shows a webhook job's endpoint as a link, and no other data of the job", async () => {
   const webhooks = openQueue("webhook");
   await webhooks.add("webhook", { endpointId: "whk_1", origin: { deployment: "x" } });
   await webhooks.close();

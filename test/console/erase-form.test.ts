@@ -31,7 +31,7 @@ async function redeem(externalRef: string) {
   return id;
 }
 
-it("only an admin sees and may send an organization's form that erases by reference", async () => {
+it("only an admin sees and may send the form that erases by an organization's reference", async () => {
   await redeem("Mrs. Olive");
   const offersIt = async (role: OperatorRole) => {
     const { text } = await browse(pageOf(partner.organizationId), { headers: operators[role].headers });
@@ -47,7 +47,7 @@ it("only an admin sees and may send an organization's form that erases by refere
   expect(await tablesWith(db, "Mrs. Olive")).toEqual(["redemptions", "voucher_events"]);
 });
 
-it("an organization's form erases only the data of its reference, and stores no reference", async () => {
+it("the form that erases by an organization's reference erases only its data, and stores no reference", async () => {
   const other = await makePartner(db);
   const [foreign] = await issueVouchers(db, other, 1);
   const { key } = await makeKey(db, other.organizationId);
@@ -90,7 +90,7 @@ it.each([
   ["another confirmation", { ref: "Ms. Gold", confirmation: "Ms. Golds" }, "confirmation"],
   ["no confirmation", { ref: "Ms. Gold", confirmation: "" }, "confirmation"],
   ["the organization as the confirmation", { ref: "Ms. Gold", confirmation: "{organization}" }, "confirmation"],
-])("an organization's form with %s erases nothing, and marks the field", async (_, fields, blamed) => {
+])("an erasing form with %s erases nothing, and marks the field", async (_, fields, blamed) => {
   const redeemed = await db.query("SELECT FROM redemptions WHERE external_ref = 'Ms. Gold'");
   if (redeemed.rows.length === 0) await redeem("Ms. Gold");
   const confirmation = fields.confirmation.replace("{organization}", partner.organizationId);
@@ -100,7 +100,7 @@ it.each([
   expect(await tablesWith(db, "Ms. Gold")).toEqual(["redemptions", "voucher_events"]);
 });
 
-it("an organization's erase form ignores a sent organization or user", async () => {
+it("the form that erases by an organization's reference ignores a submitted organization or user", async () => {
   await redeem("Mr. Rust");
   const { organizationId: org } = await makePartner(db);
   const fields = { ref: "Mr. Rust", confirmation: "Mr. Rust", org: partner.organizationId, user: "Mr. Rust" };
@@ -109,7 +109,7 @@ it("an organization's erase form ignores a sent organization or user", async () 
   expect((await send("admin", fields, "org_unknown")).status).toBe(404);
 });
 
-it("only an admin sees the data about a voucher's or order's customer, and an audit entry records it", async () => {
+it("only an admin sees the personal data of a voucher or order, and each view adds an audit entry", async () => {
   const id = await redeem("Mr. <Pine>");
   const [voucher, organization] = [`vouchers/${id}`, `organizations/${partner.organizationId}`];
   const form = await browse(`${api.url}/ops/${voucher}`, { headers: operators.admin.headers });

@@ -20,11 +20,13 @@ const settingsOf = (name: string) => {
   return Object.fromEntries(titles.flatMap((title, at) => (values[at] ? [[title, values[at]]] : [])));
 };
 
-it("the documents have one row for each tested provider, and no other row", () => {
+it("the documents have exactly one row for each tested identity provider", () => {
   expect(ROWS.map(([name]) => name?.trim())).toEqual(PROVIDERS.map(([name]) => name));
 });
 
-it.each(PROVIDERS)("a token of %s signs in with the documented settings", async (provider, alg, claims, name, role) => {
+it.each(
+  PROVIDERS,
+)("an operator signs in with a token of %s and the documented settings", async (provider, alg, claims, name, role) => {
   const { OPS_JWKS_URL, ...settings } = settingsOf(provider);
   expect(OPS_JWKS_URL).toMatch(/^https:\/\//);
   expect(Object.keys(settings)).toEqual(expect.arrayContaining(["OPS_ISSUER", "OPS_AUDIENCE", "OPS_ROLE_CLAIM"]));
@@ -45,7 +47,7 @@ it.each(PROVIDERS)("a token of %s signs in with the documented settings", async 
   expect(await tokens.authenticate(await sign(stranger))).toMatchObject({ role: null });
 });
 
-it("a process refuses to start when OPS_ROLE_MAP names no role", () => {
+it("a process refuses to start if OPS_ROLE_MAP is malformed or names an unknown role", () => {
   const servers = { DATABASE_URL: "postgres://db/x", REDIS_URL: "redis://cache" };
   const { ops } = readConfig({ ...servers, OPS_ROLE_MAP: "Tills=cashier" }, CONFIG_PARTS);
   expect(() => openOperatorTokens(ops, new DatabaseClock(), TELLS_NOTHING)).toThrow(

@@ -32,7 +32,7 @@ const { api, db, servers } = service;
 
 const idIn = (path: string) => path.split("/")[2] ?? "";
 
-it("the console links an organization to its redeemed voucher, and audit entries name the operator", async () => {
+it("the console leads from a new organization to a redeemed voucher, and audit entries name the operator", async () => {
   expect((await open("/organizations")).text).toContain("New organization");
   const brandForm = await go("/organizations/new", { name: "Corner Shop", sandbox: "on" });
   expect(brandForm).toMatch(/^\/organizations\/org_\w+\/brands\/new$/);
@@ -89,7 +89,7 @@ it("the console links an organization to its redeemed voucher, and audit entries
   expect((await open(`${batch}/listings/new`, {})).text).toContain("is already listed");
 });
 
-it("a form shows each error beside its field, keeps the input and changes nothing", async () => {
+it("a console form shows each error beside its field, keeps the input and changes nothing", async () => {
   const { brandId, productId, organizationId } = await makePartner(db);
   const entries = async () =>
     (await db.query("SELECT count(*)::int AS n FROM audit_entries WHERE command NOT LIKE 'page %'")).rows[0].n;
@@ -145,7 +145,7 @@ it("a form shows each error beside its field, keeps the input and changes nothin
   expect(await entries()).toBe(before);
 });
 
-it("the console renames a brand from a link on its page, and records the name before and after", async () => {
+it("the console renames a brand from the brand's page, and records the name before and after", async () => {
   const { brandId } = await makePartner(db);
   expect((await open(`/brands/${brandId}`)).text).toContain(`href="/ops/brands/${brandId}/rename"`);
   expect(await go(`/brands/${brandId}/rename`, { name: "New name" })).toBe(`/brands/${brandId}`);
@@ -158,7 +158,7 @@ it("the console renames a brand from a link on its page, and records the name be
   expect(rows).toEqual([{ command: "brand rename", differs: true, name: "New name" }]);
 });
 
-it("a form shows the present values of what it changes, and sent unchanged it changes nothing", async () => {
+it("a console form shows the present values, and changes nothing if it is sent unchanged", async () => {
   const partner = await makePartner(db);
   const { organizationId, brandId } = partner;
   const { id: keyId } = await makeKey(db, organizationId, { caps: { maxPerDay: 7, maxAmountPerDayUsd: null } });
@@ -191,7 +191,7 @@ it("a form shows the present values of what it changes, and sent unchanged it ch
     ).toEqual([]);
 });
 
-it("the console gives a brand a logo and a colour, and pages load them from cacheable addresses", async () => {
+it("the console sets a brand's logo and colour, and pages load them from cacheable addresses", async () => {
   const offer = await makeOffer(db, 1);
   const { rows } = await db.query("SELECT brand_id AS brand FROM products WHERE id = $1", [offer.productId]);
   const path = `/brands/${rows[0].brand}/change`;
@@ -234,7 +234,7 @@ it("the console gives a brand a logo and a colour, and pages load them from cach
   expect((await browse(api.url + face[0])).status).toBe(404);
 });
 
-it("the console creates a second entity with the same name only after the operator has agreed", async () => {
+it("the console creates a second entity with the same name only after the operator confirms it", async () => {
   const { organizationId } = await makePartner(db);
   const form = `/organizations/${organizationId}/brands/new`;
   await go(form, { name: "Twin" });
@@ -277,7 +277,7 @@ it("the console rotates and revokes a key", async () => {
   ]);
 });
 
-it("the console voids a voucher only after its code was typed, and ends the reservation", async () => {
+it("the console voids a voucher only if the operator types its code, and ends its reservation", async () => {
   const partner = await makePartner(db);
   const { key } = await makeKey(db, partner.organizationId);
   const [voucher, other] = await issueVouchers(db, partner, 2);
@@ -303,7 +303,7 @@ it("the console voids a voucher only after its code was typed, and ends the rese
   expect((await open(path, { code: voucher.code })).status).toBe(409);
 });
 
-it("the console suspends and resumes vouchers and batches, and shows only possible actions", async () => {
+it("the console suspends and resumes vouchers and batches, and offers only possible actions", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, await makePartner(db), 2);
   const [id = ""] = vouchers.map((voucher) => voucher.id);
   const path = `/vouchers/${id}/suspend`;
@@ -334,7 +334,7 @@ it("the console suspends and resumes vouchers and batches, and shows only possib
   expect((await open(`/vouchers/${id}`)).text).toContain("Suspend this voucher");
 });
 
-it("the console extends an expired voucher and its batch, and shows a wrong end beside the field", async () => {
+it("the console extends an expired voucher and its batch, and shows a wrong end beside its field", async () => {
   const validUntil = new Date(Date.now() - 1_000);
   const { batchId, vouchers } = await issueTestBatch(db, await makePartner(db), 2, { validUntil });
   const [id = ""] = vouchers.map((voucher) => voucher.id);
@@ -357,7 +357,7 @@ it("the console extends an expired voucher and its batch, and shows a wrong end 
   expect((await entriesOf(id)).map(({ command }) => command)).toContain("voucher extend");
 });
 
-it("the console stops voiding a batch if the operator leaves, and can continue", async () => {
+it("the console stops voiding a batch if the operator leaves the page, and can continue later", async () => {
   // One transaction waits for the locks of at most 100 vouchers, so a run over 101 needs two.
   const { batchId } = await makeBatch(101);
   const count = async (status: string) =>
@@ -392,7 +392,7 @@ it("the console issues a batch of several thousand vouchers with progress on the
   expect(issued.text).toMatch(/<p>1,000 of 2,001 vouchers<\/p>[\s\S]*<a href="\/ops\/batches\/bat_\w+">Continue/);
 });
 
-it("a label on the print sheet shows brand, product, price and last day, in the organization's zone", async () => {
+it("a printed label shows brand, product, price and last valid day, in the organization's time zone", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   await db.query("UPDATE organizations SET time_zone = 'Europe/Berlin' WHERE id = $1", [organizationId]);
   await db.query("UPDATE brands SET name = 'Corner Shop' WHERE id = $1", [brandId]);
@@ -416,7 +416,7 @@ it("a label on the print sheet shows brand, product, price and last day, in the 
   }
 });
 
-it("the print sheet has the first 24 serials or the chosen ones, and wrong serials get 400", async () => {
+it("the print sheet has the first 24 serials of a batch or the chosen ones, and wrong serials get 400", async () => {
   const { vouchers, batchId } = await makeBatch(80);
   expect((await open(`/batches/${batchId}/print`)).text).toContain("Choose from 80 vouchers.");
   const first = await open(`/batches/${batchId}/print`, {});
@@ -441,7 +441,7 @@ it("a print sheet without active vouchers says that there is nothing to print", 
   expect(text).not.toContain('class="sheet"');
 });
 
-it("the console sends codes only after a POST from its own site: a GET shows a form", async () => {
+it("the console sends a batch's codes only after a POST from its own site, and a GET shows a form", async () => {
   const { vouchers, batchId } = await makeBatch(3);
   const paths = ["print", "codes.csv"].map((name) => `/batches/${batchId}/${name}`);
   const answers = [await open(`${paths[0]}?from=1&to=3`), await open(`${paths[1]}`)];
@@ -456,7 +456,7 @@ it("the console sends codes only after a POST from its own site: a GET shows a f
   expect(batch.text).not.toContain(`href="/ops/batches/${batchId}/codes.csv"`);
 });
 
-it("the console refuses codes and print sheets once their operator is revoked, even during a lock wait", async () => {
+it("the console sends no codes or print sheet if the operator is revoked during a lock wait", async () => {
   const { batchId } = await makeBatch(1);
   for (const what of ["codes.csv", "print"]) {
     const { id, headers } = await makeOperator(db, "operator");
@@ -487,7 +487,7 @@ it("the console offers, accepts and ends a referrer contract, and creates a link
   ]);
 });
 
-it("the console tests, disables and enables a webhook endpoint, and replays its deliveries", async () => {
+it("the console tests, disables and enables a webhook endpoint, and sends its deliveries again", async () => {
   const { organizationId } = await makePartner(db);
   const receiver = await startReceiver(() => 503);
   servers.onClose(() => receiver.close());
@@ -515,7 +515,7 @@ it("the console tests, disables and enables a webhook endpoint, and replays its 
   );
 });
 
-it("the console names the wrong setting and sends no code if its role may not write audit entries", async () => {
+it("the console names the wrong setting and sends no codes if its role may not write audit entries", async () => {
   const at = (await service.startApi({ OPS_WRITABLE: "true", OPS_DATABASE_URL: servers.databaseUrl })).url;
   const refused = await open("/organizations/new", { name: "Refused" }, { at });
   expect([refused.status, refused.text.includes("OPS_DATABASE_URL")]).toEqual([503, true]);
@@ -527,7 +527,7 @@ it("the console names the wrong setting and sends no code if its role may not wr
 });
 
 // A closing process waits five seconds for a running batch. This is the smallest batch that needs two transactions.
-it("the console finishes a running batch when its process begins to close", async () => {
+it("the console finishes issuing a batch when its process begins to close", async () => {
   const { productId } = await makePartner(db);
   const closing = await service.startApi({ OPS_WRITABLE: "true" });
   const finished = await besideTransaction(db, async (outside) => {
@@ -542,7 +542,7 @@ it("the console finishes a running batch when its process begins to close", asyn
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(1);
 });
 
-it("the console answers 503 to a form for a batch, and issues nothing, if its process stops", async () => {
+it("a console form that issues a batch gets 503 and issues nothing if the process stops", async () => {
   const { productId } = await makePartner(db);
   const stopping = await service.startApi({ OPS_WRITABLE: "true" });
   Object.assign(stopping.ctx.console ?? {}, { signal: AbortSignal.abort() });
@@ -552,7 +552,7 @@ it("the console answers 503 to a form for a batch, and issues nothing, if its pr
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(0);
 });
 
-it("a form takes effect once: a repeat leads to the result, and a repeat with changes is refused", async () => {
+it("a console form takes effect once: a repeat leads to the result, and a changed repeat is refused", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const offer = await makeOffer(db, 1);
   const { batchId } = await makeBatch(1);
@@ -587,7 +587,7 @@ it("a form takes effect once: a repeat leads to the result, and a repeat with ch
   }
 });
 
-it("a repeated form for a new key shows no key, and names the key that the form created", async () => {
+it("a repeated console form for a new key shows no key, and names the key that the form created", async () => {
   const { organizationId } = await makePartner(db);
   const form = { formToken: crypto.randomUUID(), scopes: "voucher.read" };
   const path = `/organizations/${organizationId}/keys/new`;
@@ -598,7 +598,7 @@ it("a repeated form for a new key shows no key, and names the key that the form 
   expect(again.text).not.toMatch(/pv[kt]_/);
 });
 
-it("a double click that reaches two processes issues one batch, and both responses link to it", async () => {
+it("a double click whose requests reach two processes issues one batch, and both responses link to it", async () => {
   const { productId } = await makePartner(db);
   const other = await service.startApi({ OPS_WRITABLE: "true" });
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
@@ -619,7 +619,7 @@ it("a double click that reaches two processes issues one batch, and both respons
   for (const { location } of answers) expect(location).toBe(`/batches/${rows[0].id}`);
 });
 
-it("a form takes effect when it is sent again after a failed first submission", async () => {
+it("a console form takes effect when it is sent again after a failed first submission", async () => {
   const { productId } = await makePartner(db);
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
   const path = `/products/${productId}/batches/new`;
@@ -629,7 +629,7 @@ it("a form takes effect when it is sent again after a failed first submission", 
   await go(path, form);
 });
 
-it("a date without a time, as an end, means the end of its day in UTC", async () => {
+it("an end that an operator enters as a date means the end of that day in UTC", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const windows = { windows: "buy", opensAt: "2998-12-31", closesAt: "2998-12-31" };
   await go(`/products/${productId}/batches/new`, { ...BATCH, count: "1", validUntil: "2999-12-31", ...windows });
@@ -649,7 +649,7 @@ it("a date without a time, as an end, means the end of its day in UTC", async ()
   ]);
 });
 
-it("the console refuses an end in the past with one sentence, by the database's clock", async () => {
+it("the console refuses an end that is past by the database's clock, with one sentence", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const past = "2020-01-01T00:00";
   const batch = { ...BATCH, count: "1" };

@@ -74,7 +74,7 @@ beforeAll(async () => {
 });
 
 describe.each(LOOKS)("on a %s", (look, options) => {
-  it("every page passes axe without JavaScript and does not overflow", async () => {
+  it("every operator page passes axe without JavaScript and does not overflow", async () => {
     // Opens all pages in one tab, because each new tab starts processes of the browser.
     const visited = await visit("about:blank", options);
     for (const [what, path] of pages()) {
@@ -88,7 +88,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-it("a search without a result on a phone shows its words, but not in the URL, and passes axe", async () => {
+it("a search without a result on a phone shows the searched words, but not in the URL, and passes axe", async () => {
   const [look, phone] = LOOKS[1];
   const visited = await visit(`${api.url}/ops`, phone);
   await visited.page.getByLabel("Find", { exact: true }).fill("nothing");
@@ -99,7 +99,7 @@ it("a search without a result on a phone shows its words, but not in the URL, an
   await expectSound(visited, `operators, nothing found, ${look}`);
 });
 
-it("the search has one row and collapsed help, in the page's font, even at 360 pixels", async () => {
+it("the search field has one row and collapsed help, in the page's font, even at 360 pixels", async () => {
   for (const width of [1280, 360]) {
     const { page } = await visit(`${api.url}/ops`, { viewport: { width, height: 800 }, javaScriptEnabled: false });
     const search = page.getByRole("search");
@@ -121,7 +121,7 @@ it("the search has one row and collapsed help, in the page's font, even at 360 p
   }
 });
 
-it("an operator without JavaScript finds a voucher by its order, then its organization and batch", async () => {
+it("an operator without JavaScript finds a voucher by order reference, then its organization and batch", async () => {
   const { page } = await visit(`${api.url}/ops`, { javaScriptEnabled: false });
   await page.getByLabel("Find", { exact: true }).fill("order-of-the-page");
   await page.keyboard.press("Enter");
@@ -199,7 +199,7 @@ it("the overview without JavaScript shows the numbers of one organization in tab
   expect(await page.locator("[data-plot]:visible").count()).toBe(0);
 });
 
-it("the overview draws plots, and a refresh does not move the text", async () => {
+it("the overview draws plots, and its text does not move when the page refreshes", async () => {
   const visited = await visit(`${api.url}/ops`);
   const { page } = visited;
   expect(await page.locator("[data-plot] canvas:visible").count()).toBe(3);
@@ -221,7 +221,7 @@ it("the overview draws plots, and a refresh does not move the text", async () =>
   expect(await page.getByRole("heading", { name: "VouchersWebhooksFail" }).isVisible()).toBe(true);
 });
 
-it("the log's page shows the numbers of logged and served events, with witnesses and anchors", async () => {
+it("the transparency log's page shows numbers of logged and served events, witnesses and anchors", async () => {
   const { page } = await visit(`${api.url}/ops`, { javaScriptEnabled: false });
   await follow(page.getByRole("link", { name: "Log", exact: true }));
   const facts = (await page.locator(".facts").innerText()).replaceAll(/\s+/g, " ");
@@ -235,7 +235,7 @@ it("the log's page shows the numbers of logged and served events, with witnesses
   expect(await page.locator("pre").innerText()).toContain("— w2.test ");
 });
 
-it("the log's page shows the reason of a refusal, and links to the remedy", async () => {
+it("the transparency log's page shows why the log stopped, and links to the remedy", async () => {
   // All files change in one step, because a running worker reads the anchor.
   writeFileSync(`${files.anchor}.new`, await signCheckpoint(tlogKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
   renameSync(`${files.anchor}.new`, files.anchor);

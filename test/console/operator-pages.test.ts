@@ -42,7 +42,7 @@ beforeAll(async () => {
 
 const search = (words: string) => open("/vouchers", { form: { words } });
 
-it("every operator page asks for the password, and none exists without OPS_TOKEN", async () => {
+it("every operator page asks for the password, and no operator page exists without OPS_TOKEN", async () => {
   for (const path of ["", "/vouchers", "/runbook", ...looks.map(([path]) => path)]) {
     expect((await open(path, { headers: basic("y") })).status, path).toBe(401);
     expect((await open(path)).status, path).toBeLessThan(400);
@@ -50,7 +50,7 @@ it("every operator page asks for the password, and none exists without OPS_TOKEN
   }
 });
 
-it("the operator pages load only from their origin, send forms only to it and contain no script", async () => {
+it("the operator pages contain no script, and load from and send forms to their own origin only", async () => {
   for (const path of ["/organizations", "/runbook", ...looks.map(([path]) => path)]) {
     const { headers, text } = await open(path);
     expect(headers.get("content-security-policy")).toMatch(/default-src 'none'.*form-action 'self'/);
@@ -58,7 +58,7 @@ it("the operator pages load only from their origin, send forms only to it and co
   }
 });
 
-it("the operator pages find a voucher, organization, batch or endpoint by any unique name", async () => {
+it("the operator pages find a voucher, organization, batch or endpoint by any name that is unique", async () => {
   const voucher = `/vouchers/${redeemed.id}`;
   const link = `https://vouchers.test/integrity/events/VoucherInstance/${redeemed.id}?after=1`;
   for (const [words, path] of [
@@ -97,7 +97,7 @@ it("the operator pages find organizations by a part of the name, and list their 
   expect((await open("/audit?before=1.5")).status).toBe(400);
 });
 
-it("the operator pages list all organizations' vouchers with a reference, or say that none has it", async () => {
+it("a search by a reference lists all organizations' vouchers with it, or says that no voucher has it", async () => {
   expect(await search(REFERENCE)).toMatchObject({ status: 303, location: `/ops/vouchers/${redeemed.id}` });
   const [voucher] = await issueVouchers(db, stranger, 1);
   await foreign.redeem({ code: voucher?.code ?? "", externalRef: REFERENCE });
@@ -130,7 +130,7 @@ it("the operator pages show a voucher's whole history in order, with all text es
   for (const id of ["vch_none", code]) expect((await open(`/vouchers/${id}`)).status, id).toBe(404);
 });
 
-it("the operator pages list an organization's last redemptions, and how much each batch has left", async () => {
+it("the operator pages list an organization's last redemptions, and the vouchers left in each batch", async () => {
   const busy = await makeOffer(db, 40);
   const client = partnerClient(api.url, (await makeKey(db, busy.organizationId)).key);
   for (const [index, { code }] of busy.vouchers.slice(0, 27).entries()) {
@@ -164,7 +164,7 @@ it("the operator pages list an organization's last redemptions, and how much eac
   expect((await open(`/organizations/${busy.organizationId}?redeemedBefore=now`)).status).toBe(400);
 });
 
-it("an organization's page shows its name and id, and says if it has no brands", async () => {
+it("an organization's operator page shows its name and id, and says if the organization has no brands", async () => {
   await db.query("INSERT INTO organizations (id, name) VALUES ('org_new', 'Söhne & <b>')");
   const text = (await open("/organizations/org_new")).text;
   expect(text).toContain("<h1><bdi>Söhne &#38; &#60;b&#62;</bdi></h1>");
@@ -178,7 +178,7 @@ it("an organization's page shows its name and id, and says if it has no brands",
   expect(named).toMatch(new RegExp(`<dt>Brands</dt><dd><a href="/ops/brands/brd_\\w+"><bdi>${rows[0].name}</bdi>`));
 });
 
-it("an empty list links to the form that fills it, or names the command if forms are off", async () => {
+it("an empty list on an operator page links to the form that adds an entry, or names the command", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const { id: contractId } = await offerContract.run(provisioning(db), brandId, { user: "bob", endsAt: null });
   await acceptContract.run(provisioning(db), contractId, {});
@@ -200,7 +200,7 @@ it("an empty list links to the form that fills it, or names the command if forms
   }
 });
 
-it("the operator pages record each view of a partner's data with the operator's name, but no code", async () => {
+it("each view of a partner's data adds an audit entry with the operator's name, but without a code", async () => {
   for (const [path, command, entity_id] of looks) {
     const before = await lastEntry();
     expect((await open(path)).status).toBe(200);
@@ -229,7 +229,7 @@ it("the operator pages record each view of a partner's data with the operator's 
   expect((await lastEntry()).id).toBe(before.id);
 });
 
-it("a search puts no code, ticket or redeem code into a URL", async () => {
+it("a search on the operator pages puts no code, ticket or redeem code into a URL", async () => {
   const { code, ticket, redeemCode } = redeemed;
   const secrets = [code, code.replaceAll("-", ""), ticket, redeemCode, reserved.code, reserved.ticket];
   const pages = await Promise.all(looks.map(([path]) => open(path)));
@@ -248,7 +248,7 @@ it("a search puts no code, ticket or redeem code into a URL", async () => {
   expect((await lastEntry()).id).toBe(before.id);
 });
 
-it("the operator pages refuse another site's search, image and frame, but accept its link", async () => {
+it("the operator pages refuse another site's searches, images and frames, but accept its links", async () => {
   const from = (site: string, dest: string) => ({ "sec-fetch-site": site, "sec-fetch-dest": dest });
   const path = `/vouchers/${redeemed.id}`;
   const before = await lastEntry();
@@ -265,7 +265,7 @@ it("the operator pages refuse another site's search, image and frame, but accept
   expect((await open(path, { headers: from("same-origin", "image") })).status).toBe(200);
 });
 
-it("the operator pages show no data when they cannot record the view", async () => {
+it("the operator pages show no data if the view's audit entry cannot be written", async () => {
   await db.query("ALTER TABLE audit_entries ADD CONSTRAINT refuse_looks CHECK (command NOT LIKE 'page %') NOT VALID");
   const { status, text } = await open(`/vouchers/${redeemed.id}`);
   await db.query("ALTER TABLE audit_entries DROP CONSTRAINT refuse_looks");
@@ -273,7 +273,7 @@ it("the operator pages show no data when they cannot record the view", async () 
   expect(text).not.toContain(redeemed.code);
 });
 
-it("the operator pages include the runbook, with an anchor for the name of each alert", async () => {
+it("the operator pages include the runbook, with an HTML anchor for the name of each alert", async () => {
   const { text } = await open("/runbook");
   const rules = readFileSync("docs/observability/prometheus-rules.yml", "utf8");
   const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name]) => name);
@@ -299,7 +299,7 @@ describe("an organization's API keys", () => {
     keys = made.toSorted((a, b) => (a.id < b.id ? 1 : -1));
   });
 
-  it("an organization's API keys are listed newest first by page, without secrets, and found by id", async () => {
+  it("an organization's page lists API keys by page, newest first, without secrets", async () => {
     const ids = keys.map(({ id }) => id);
     const first = (await open(path)).text;
     expect(listed(first)).toEqual(ids.slice(0, 25));
@@ -319,7 +319,7 @@ describe("an organization's API keys", () => {
     }
   });
 
-  it("an organization's API keys have label, scopes, last use and end", async () => {
+  it("an organization's page shows each API key's label, scopes, last use and end", async () => {
     const [active, ending, expired, revoked] = keys.map(({ id }) => id);
     const change = (set: string, id = "") => db.query(`UPDATE api_keys SET ${set} WHERE id = $1`, [id]);
     await change("label = 'till <7>', created_at = '2026-11-20T10:00:00Z'", active);
@@ -343,7 +343,7 @@ describe("an organization's API keys", () => {
     expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
   });
 
-  it("a search for an unknown key or a key without an organization says so, and is recorded", async () => {
+  it("a search for an unknown key or a key without an organization says so, and adds an audit entry", async () => {
     const unknown = "key_01jzbq0000e00a4g0g00000001";
     const { id: unbound } = await makeKey(db, null);
     for (const [id, sentence] of [
@@ -357,7 +357,7 @@ describe("an organization's API keys", () => {
   });
 });
 
-it("the page of a webhook endpoint shows its state and deliveries, escaped and without secrets", async () => {
+it("a webhook endpoint's operator page shows its state and deliveries, escaped and without secrets", async () => {
   const id = "whk_01jzbq0000e00a4g0g00000001";
   const path = `/webhooks/${id}`;
   const eventTimes = (text: string) =>
@@ -427,7 +427,7 @@ it("every page with a sandbox's vouchers is marked as sandbox, and no page with 
   for (const [path] of looks.slice(0, 3)) expect((await open(path)).text, path).not.toContain("Sandbox");
 });
 
-it("an operator can release a live reservation with a reason if OPS_WRITABLE is true", async () => {
+it("an operator can release a live reservation with a reason only if OPS_WRITABLE is true", async () => {
   const page = (at = api) => open(`/vouchers/${reserved.id}`, { at });
   const release = (at: typeof api, headers = {}, form: Form = { ticket: reserved.ticket }) =>
     open(`/vouchers/${reserved.id}/release`, { form, at, headers });

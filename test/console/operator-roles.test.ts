@@ -24,7 +24,7 @@ beforeAll(async () => {
 /** The routes of all operator pages. */
 const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
 
-it("each console page, form and file accepts the role it needs, and names that role to the role below", async () => {
+it("each console address accepts the role that it needs, and tells a lower role which role it needs", async () => {
   const table = routes();
   expect(table.length).toBeGreaterThan(60);
   for (const { method, path, role } of table) {
@@ -44,7 +44,7 @@ it("each console page, form and file accepts the role it needs, and names that r
   }
 });
 
-it("viewers can only read, operators can do daily acts, and admins can do all acts", () => {
+it("viewers can only read, operators can do listed acts, and admins can do all acts", () => {
   const needs = (role: OperatorRole) =>
     routes().flatMap(({ method, path, role: needed }) => (needed === role && method === "post" ? [path] : []));
   expect(needs("viewer")).toEqual(["/audit", "/audit.csv", "/vouchers"]);
@@ -72,7 +72,7 @@ it("viewers can only read, operators can do daily acts, and admins can do all ac
   );
 });
 
-it("a page shows exactly the links and forms that its reader's role allows", async () => {
+it("an operator page shows exactly the links and forms that its reader's role allows", async () => {
   const { paths } = await exampleOf();
   const roleOf = openRoles(routes);
   const offered: Record<OperatorRole, string[]> = { viewer: [], operator: [], admin: [] };
@@ -107,7 +107,7 @@ it("the page of operators counts the active operators of each role", async () =>
   expect(await read()).toMatchObject({ "Named operators": "3" });
 });
 
-it("a viewer sees no code, not even that of a used voucher", async () => {
+it("a viewer sees no voucher's code, not even that of a used voucher", async () => {
   const { redeemed } = await exampleOf();
   const open = async (has: OperatorRole) =>
     (await browse(`${api.url}/ops/vouchers/${redeemed.id}`, { headers: operators[has].headers })).text;
@@ -119,7 +119,7 @@ it("a viewer sees no code, not even that of a used voucher", async () => {
   expect(seen).not.toContain(redeemed.code.slice(-4));
 });
 
-it("an operator sees only the end of a long Active code, and nothing of a short one", async () => {
+it("an operator sees only the last characters of a long Active code, and nothing of a short one", async () => {
   for (const [code, shown] of [
     ["ZQ7X", "…"],
     ["ZQ7-X81", "…"],
@@ -224,7 +224,7 @@ async function addFailedJob(data: object, cause: string) {
   return { job, remove };
 }
 
-it("a viewer can read the queue dashboard, and change nothing by its API", async () => {
+it("a viewer can read the queue dashboard, but change nothing through its API", async () => {
   const headers = operators.viewer.headers;
   expect((await browse(`${api.url}/ops/queues/jobs/`, { headers })).status).toBe(200);
   expect((await browse(`${api.url}/ops/queues/jobs/api/queues`, { headers })).status).toBe(200);
@@ -236,7 +236,7 @@ it("a viewer can read the queue dashboard, and change nothing by its API", async
   }
 });
 
-it("an admin can erase a voucher's person by the form on its page, and no other role can", async () => {
+it("only an admin can erase a voucher's personal data by the form on the voucher's page", async () => {
   const { redeemed } = await exampleOf();
   const reference = `order-${redeemed.id}`;
   const path = `${api.url}/ops/vouchers/${redeemed.id}`;
@@ -287,7 +287,7 @@ async function exampleOf() {
   return { redeemed: { ...used, redeemCode: String(redeemCode) }, ticket: String(ticket), paths };
 }
 
-it("only an admin sees the query of a webhook address, because it may have a token", async () => {
+it("only an admin sees the query of a webhook URL, because the query may have a token", async () => {
   await db.query(
     `INSERT INTO webhook_endpoints (id, organization_id, place, url, description)
      VALUES ('whk_token', $1, 1, 'https://shop.example.com/hooks?token=s3cret', '')`,

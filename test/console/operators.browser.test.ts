@@ -12,7 +12,7 @@ const { api, db, partner } = useService({
 });
 const visit = useBrowser();
 
-it("an admin creates an operator, who signs in with the token that is shown once", async () => {
+it("an admin creates an operator, who signs in with the token that the page shows once", async () => {
   const credentials = { httpCredentials: { username: "ada", password: TOKEN } };
   const admin = await visit(`${api.url}/ops/operators`, credentials);
   const { page } = admin;
@@ -36,7 +36,7 @@ it("an admin creates an operator, who signs in with the token that is shown once
   expect((await operator.page.reload())?.status()).toBe(401);
 });
 
-it("operators of three roles see exactly the actions of their role", async () => {
+it("an operator of each role sees exactly the actions of that role", async () => {
   const operators = await makeOperators(db);
   const { id } = await issueVoucher(db, partner);
   const { rows } = await db.query("SELECT batch_id AS batch FROM vouchers WHERE id = $1", [id]);

@@ -39,7 +39,7 @@ const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
 const BY = { os_user: "shared: Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
 
 describe("a pause of a queue", () => {
-  it("a pause applies to all shards and later workers until a resumption, and both are audited", async () => {
+  it("a queue's pause holds for all shards and later workers until a resumption, with two audit entries", async () => {
     const before = await newestEntry();
     expect((await send("/queues/redeem/pause", { reason: "Postgres is moved" })).location).toBe("/ops/queues/redeem");
     expect(await paused()).toEqual([true, true, true]);
@@ -76,7 +76,7 @@ describe("a pause of a queue", () => {
     expect((await open("/queues/redeem")).text).not.toContain("Paused");
   });
 
-  it("a pause without a reason is refused, and a second pause changes neither the first nor its entry", async () => {
+  it("a queue's pause needs a reason, and a second pause changes neither the first nor its entry", async () => {
     const before = await newestEntry();
     for (const reason of ["", " ", "x".repeat(501)]) {
       expect((await send("/queues/redeem/pause", { reason })).status).toBe(400);
@@ -89,7 +89,7 @@ describe("a pause of a queue", () => {
     expect((await entriesAfter(before)).map((entry) => entry.arguments.reason)).toEqual(["first"]);
   });
 
-  it("a partial pause by another program is shown, and can be completed", async () => {
+  it("the queue pages show a pause of some shards by another program, and can complete the pause", async () => {
     await shards[1]?.pause();
     const { text } = await open("/queues/redeem");
     expect(text).toContain("1 of 3 shards are paused");
@@ -98,7 +98,7 @@ describe("a pause of a queue", () => {
     expect(await paused()).toEqual([true, true, true]);
   });
 
-  it("a pause from another site or on a read-only page is refused", async () => {
+  it("the queue pages refuse a pause from another site or without write access", async () => {
     const others: Record<string, string>[] = [{ "sec-fetch-site": "cross-site" }, { "sec-fetch-site": "same-site" }];
     for (const more of [...others, { origin: "null" }]) {
       expect((await send("/queues/redeem/pause", { reason: "evil" }, more)).status).toBe(403);
@@ -125,7 +125,7 @@ describe("a pause of a queue", () => {
 });
 
 describe("failed jobs", () => {
-  it("failed jobs are listed with their causes, and can be retried and removed with audit entries", async () => {
+  it("the queue pages list failed jobs with causes, and retry and remove them with audit entries", async () => {
     const before = await newestEntry();
     const [one = "", other = ""] = await failJobs();
     const { text } = await open("/queues/redeem");
@@ -151,7 +151,7 @@ describe("failed jobs", () => {
     ]);
   });
 
-  it("only failed jobs can be retried or removed, and only a delayed job can be promoted", async () => {
+  it("the queue pages retry or remove only failed jobs, and promote only delayed jobs", async () => {
     const before = await newestEntry();
     const voucherId = "vch_none";
     const [ofQueue = "", ofFailed = ""] = (await open("/queues/redeem")).text.split('id="failed"');
@@ -177,7 +177,7 @@ describe("failed jobs", () => {
     ]);
   });
 
-  it("the retry of a job whose redemption is confirmed redeems nothing", async () => {
+  it("an operator's retry of a job whose redemption is confirmed redeems nothing", async () => {
     const voucher = await issue();
     await till.redeem({ code: voucher.code, externalRef: "retried" });
     const jobs = await Promise.all(shards.map((shard) => shard.getCompleted()));
@@ -191,7 +191,7 @@ describe("failed jobs", () => {
   });
 });
 
-it("the queue API has a fixed list of actions: other paths and methods answer 404 or 405", async () => {
+it("the queue pages accept only a fixed list of actions, and other paths and methods get 404 or 405", async () => {
   const acts = ["pause", "resume", "retry", "promote", "clean"];
   for (const { name: queue } of CONFIG_PARTS.queues) {
     for (const act of acts) expect((await open(`/queues/${queue}/${act}`)).status, `${queue} ${act}`).toBe(200);
@@ -232,7 +232,7 @@ describe("the page of all queues", () => {
     expect(webhook).toContain("No worker serves this queue.");
   });
 
-  it("the page of all queues is below 80 kB with fifty workers, and shows hostile names as text", async () => {
+  it("the page of all queues is smaller than 80 kB with fifty workers, and shows hostile names as text", async () => {
     const evil = "<script>alert(1)</script>";
     expect((await send("/queues/redeem/pause", { reason: evil })).status).toBe(303);
     for (let pid = 0; pid < 50; pid += 1) {

@@ -70,7 +70,7 @@ describe("a named operator", () => {
     }
   });
 
-  it("the database stores no token, and audit entries name the operator and the kind of sign-in", async () => {
+  it("the database stores no operator token, and audit entries name the operator and the kind of sign-in", async () => {
     const { rows } = await db.query("SELECT encode(token_hash, 'hex') AS hash FROM operator_tokens");
     expect(JSON.stringify(rows)).not.toContain(zoe.token);
     const { organizationId } = service.partner;
@@ -84,7 +84,7 @@ describe("a named operator", () => {
     }
   });
 
-  it("an operator cannot sign in after the operator's expiry, by the database's clock", async () => {
+  it("an operator cannot sign in after the operator's expiry time, by the database's clock", async () => {
     // On a busy machine, the first answer may come after the operator has expired. Then the test uses another operator.
     const { ends, brief, first } = await until(async () => {
       const ends = new Date(Date.now() + 1_000);
@@ -97,7 +97,7 @@ describe("a named operator", () => {
     expect(await codeOf(brief.headers)).toBe("401 wrong_password");
   });
 
-  it("a rotated token works until its grace period ends, and the new one works at once", async () => {
+  it("an operator's old token works until its grace period ends, and the rotated token works at once", async () => {
     const { id, name, token } = await makeOperator(db, "viewer");
     const graceful = await rotateOperator.run(provisioning(db), id, { grace: 3_600_000 });
     for (const one of [token, graceful.token]) expect(await codeOf(basic(one, name))).toBe("200");
@@ -122,7 +122,7 @@ describe("a named operator", () => {
     expect(lastAcceptedAt - revokedAt).toBeLessThan(1_000);
   });
 
-  it("the page shows the partial result of a long act whose operator is revoked meanwhile", async () => {
+  it("a long act stops when its operator is revoked, and the page shows the partial result", async () => {
     const admin = await makeOperator(db, "admin");
     await voidUntilEnded(
       api,
@@ -175,7 +175,7 @@ describe("a proxy's JWT", () => {
   });
   let plain: TestApi;
 
-  it("a JWT's user signs in under the name claim, or else the subject, with the highest role", async () => {
+  it("a JWT's user has the name of the name claim, or else the subject, and the highest role", async () => {
     const path = `/organizations/${service.partner.organizationId}`;
     const cases: [changes: object, name: string][] = [
       [{}, "zoe@shop.test (sub 123)"],
@@ -210,14 +210,14 @@ describe("a proxy's JWT", () => {
     ["accents", { email: "Zoe\u0308 Ångström" }, "Zoë Ångström (sub 123)"],
     ["its subject", { email: "123" }, "123"],
     ["a subject with zero width", { sub: "1\u200b" }, "zoe@shop.test (sub 1\\u{200b})"],
-  ])("an audit entry has a JWT's escaped name with its subject, or only the subject: %s", async (_, changes, name) => {
+  ])("an audit entry has a JWT's escaped name and subject, or only the subject: %s", async (_, changes, name) => {
     const path = `/organizations/${service.partner.organizationId}`;
     expect((await open(bearer(await sign(changes)), plain, path)).status).toBe(200);
     const { rows } = await db.query("SELECT os_user FROM audit_entries ORDER BY id DESC LIMIT 1");
     expect(rows).toEqual([{ os_user: name }]);
   });
 
-  it("a JWT is refused if its name and subject have no visible characters", async () => {
+  it("a JWT is refused if neither its name nor its subject has a visible character", async () => {
     expect(await codeOf(bearer(await sign({ email: "\u200b", sub: "\u3164" })), plain)).toBe("401 invalid_token");
   });
 
@@ -256,7 +256,7 @@ describe("a proxy's JWT", () => {
     expect(await errorOf(undefined)).toMatch(/has no claim roles, which OPS_ROLE_CLAIM names, but .*\bemail\b/);
   });
 
-  it("every overview names the variables because of which a correctly signed JWT was refused", async () => {
+  it("every process's overview names the variable because of which a correctly signed JWT was refused", async () => {
     const refuse = async (token: string) => codeOf({ "x-token": token }, withJwt);
     expect(await refuse(await sign({ aud: "forged" }, { ...(await makeIssuerKey()), kid: key.kid }))).toMatch(/^401/);
     expect(await refuse(await sign({ aud: "shop" }))).toBe("401 invalid_token");
@@ -273,7 +273,7 @@ describe("a proxy's JWT", () => {
     ]);
   });
 
-  it("invalid JWTs do not block valid sign-ins from their address, and expired ones are not counted", async () => {
+  it("invalid JWTs do not block valid sign-ins from the same address, and expired JWTs are not counted", async () => {
     const address = elsewhere();
     const exp = secondsFromNow(-60);
     const count = async () => (await scrape(plain.metricsUrl)).value("voucher_sign_ins_failed_total") ?? 0;
@@ -304,7 +304,7 @@ describe("a proxy's JWT", () => {
     expect(await codeOf(headers, plain)).toBe("401 invalid_token");
   });
 
-  it("the JWT's header and role claim are configurable, and HTTP Basic has precedence", async () => {
+  it("the JWT's header and role claim are configurable, and HTTP Basic takes precedence over a JWT", async () => {
     const token = await sign({ realm: { roles: ["admin"] }, roles: undefined });
     expect(await codeOf({ "x-token": token }, withJwt)).toBe("200");
     expect(await codeOf(bearer(token), withJwt)).toBe("401 missing_password");
@@ -313,7 +313,7 @@ describe("a proxy's JWT", () => {
   });
 });
 
-it("failed sign-ins do not block valid ones from their address, and signing out asks again", async () => {
+it("failed sign-ins do not block valid ones from the same address, and signing out asks again", async () => {
   const address = elsewhere();
   for (let attempt = 0; attempt < 12; attempt += 1) {
     expect(await codeOf({ ...basic("wrong"), ...address })).toBe("401 wrong_password");
@@ -328,7 +328,7 @@ it("failed sign-ins do not block valid ones from their address, and signing out 
   ]);
 });
 
-it("wrong sign-ins are limited per address, and do not block a valid one", async () => {
+it("wrong sign-ins are limited per address, and do not block valid ones", async () => {
   const { id, name, token } = await makeOperator(db, "viewer");
   await rotateOperator.run(provisioning(db), id, { grace: 0 });
   const { headers } = await makeOperator(db, "viewer");

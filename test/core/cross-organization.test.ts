@@ -63,7 +63,7 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
 
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
 
-it("this file tests every partner route that names a voucher or a redemption", () => {
+it("this file tests every partner route that names a voucher or a redemption, except webhook routes", () => {
   // webhook-routes.test.ts tests the routes of webhooks.
   const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
   const probed = Object.keys(PROBES).filter((route) => !route.includes("?"));
@@ -102,7 +102,7 @@ it.each(
   expect([await dumpRows(servers.db), await leases()]).toEqual(before);
 });
 
-it("a job with the wrong organization redeems nothing, and the other jobs of its batch succeed", async () => {
+it("a redeem job that names the wrong organization fails alone, and other jobs of its batch succeed", async () => {
   const [coveted, other] = [await issue(), await issueVoucher(servers.db, stranger)];
   const run = (voucherId: string, ref: string) =>
     runRedeemJob(worker.ctx, newAttempt(voucherId), redeemJob(stranger, keys.foreign.id, voucherId, ref));

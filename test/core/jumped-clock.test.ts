@@ -68,7 +68,7 @@ beforeEach(async () => {
   partner = await makePartner(servers.db);
 });
 
-it("a sweep expires, ends and deletes nothing because of a clock that has jumped ahead", async () => {
+it("a sweep expires, ends and deletes nothing while the database's clock has jumped ahead", async () => {
   const { db } = servers;
   const { id } = await issueExpired();
   const reserved = await issueVoucher(db, partner);
@@ -105,7 +105,7 @@ it("a sweep expires, ends and deletes nothing because of a clock that has jumped
   expect(await done(right)).toEqual(after);
 });
 
-it("a voucher past its end only by a clock jump is redeemed, with the time before the jump", async () => {
+it("a voucher that is expired only by a clock jump is redeemed, with the time before the jump", async () => {
   const { id } = await issueExpired();
   const committer = openRedeemCommitter({ ...jumped, onAnnounced: () => undefined });
   const job = redeemJob(partner, newId("key"), id, "order-1");
@@ -119,7 +119,7 @@ it("a voucher past its end only by a clock jump is redeemed, with the time befor
   expect(rows[0].at.getTime()).toBeGreaterThan(0);
 });
 
-it("a reservation during a clock jump ends by the time before the jump", async () => {
+it("a reservation made during a clock jump starts at the time before the jump", async () => {
   const { id } = await issueExpired();
   const committer = openReservationCommitter({ ...jumped });
   const { organizationId } = partner;
@@ -157,7 +157,7 @@ it("keys, look-ups, offers and webhook signatures use the time before a clock ju
   expectBeforeJump((await findTarget(jumped.pool, await insertEndpoint()))?.now as Date);
 });
 
-it("users get no voucher whose reservation ended only by a clock jump", async () => {
+it("users get no voucher whose reservation has ended only by a clock jump", async () => {
   const { db } = servers;
   const { batchId } = await offerBatch(db, partner, 1, { windows: OPEN });
   await insertOverdue((await db.query("SELECT id FROM vouchers WHERE batch_id = $1", [batchId])).rows[0].id);
@@ -169,7 +169,7 @@ it("users get no voucher whose reservation ended only by a clock jump", async ()
   expect(await pickFreeVouchers(right.pool, free)).toEqual([await pickVoucher(right.pool, free)]);
 });
 
-it("nothing is redeemed while the clock is days before the closed time", async () => {
+it("nothing is redeemed while the clock is days before the time in redemptions_closed", async () => {
   const { id } = await issueExpired();
   await close("now()");
   const committer = openRedeemCommitter({ ...jumped, onAnnounced: () => undefined });
@@ -179,7 +179,7 @@ it("nothing is redeemed while the clock is days before the closed time", async (
   expect((await readRecorded(servers.db, id)).redemption).toBeNull();
 });
 
-it("a voucher that expired before the closed time is not redeemed after the clock is set back", async () => {
+it("a clock that is set back makes no voucher valid that expired before redemptions_closed", async () => {
   const { db } = servers;
   const { id, batchId } = await issueExpired();
   // Has the effect of setting the clock back by an hour.

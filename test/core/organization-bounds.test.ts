@@ -55,7 +55,7 @@ const PARTNER_STATEMENTS = STATEMENTS.filter(
 );
 
 describe("every statement with a parameter from a partner", () => {
-  it("this file lists every statement with a parameter from a partner, and runs every exception", () => {
+  it("this file lists every SQL statement with a parameter from a partner, and the service runs each exception", () => {
     expect(PARTNER_STATEMENTS.map(({ name }) => name).sort()).toEqual([
       "end_references",
       "find_erasable",
@@ -73,7 +73,7 @@ describe("every statement with a parameter from a partner", () => {
     for (const name of Object.keys(OWN_TICKETS)) expect(run, name).toContain(name);
   });
 
-  it("no partner route, user route or portal page can read from all organizations", () => {
+  it("no partner route, user route or portal page runs a statement that reads from all organizations", () => {
     const routes = findFiles("src").filter((file) => file.includes("/routes/"));
     expect(routes.length).toBeGreaterThan(20);
     const portal = findFiles("src").filter((file) => /\/portal\/.*\.ts$/.test(file));
@@ -88,7 +88,7 @@ describe("every statement with a parameter from a partner", () => {
     for (const name of across) expect(run, name).toContain(name);
   });
 
-  it("a missing organization means all organizations only in statements where it is optional", () => {
+  it("only the listed SQL statements treat a missing organization as all organizations", () => {
     const asAll = STATEMENTS.filter(({ name, parameters, text }) => {
       const parameter = `\\$${parameters.findIndex((each) => /^organization_ids?$/.test(each)) + 1}::text(?:\\[\\])?`;
       const missing = new RegExp(
@@ -106,7 +106,7 @@ describe("every statement with a parameter from a partner", () => {
 
   it.each(
     PARTNER_STATEMENTS,
-  )("$name takes the organization and compares it in every clause with a partner's parameter", ({
+  )("the statement $name compares the organization wherever it compares a partner's parameter", ({
     parameters,
     text,
   }) => {
@@ -130,7 +130,7 @@ describe("every statement with a parameter from a partner", () => {
 
 const { db, api, till, partner, stranger, issue } = useService();
 
-it("each statement finds a voucher, reservation or redemption only for its organization", async () => {
+it("each SQL statement finds a voucher, reservation or redemption only for its organization", async () => {
   const [held, redeemed] = [await issue(), await issue()];
   const { ticket } = (await till.reserve(held.code)).body;
   // The tests above block this process for seconds. After such a block, redeems answer redeem_unknown for a while.
@@ -175,7 +175,7 @@ it("each statement finds a voucher, reservation or redemption only for its organ
   });
 });
 
-it("find_vouchers finds a voucher by each identifier only for its organization", async () => {
+it("find_vouchers finds a voucher by any identifier only for the voucher's organization", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { redeemCode } = (await till.redeem({ ticket, externalRef: "order-any" })).body;
@@ -208,7 +208,7 @@ it("find_vouchers finds a voucher by each identifier only for its organization",
   }
 });
 
-it("a webhook endpoint is found and changed only for its organization", async () => {
+it("a webhook endpoint can be found and changed only for its organization", async () => {
   const id = newId("whk");
   const endpoint = { id, url: "https://shop.test/", description: "", eventTypes: [], enabled: true };
   const { organizationId } = partner;

@@ -32,7 +32,7 @@ async function startExample(file: string, program: string, as: string) {
 
 it.each(
   FILES,
-)("%s tells an organization without a brand that it needs one, and who creates brands", async (file, program) => {
+)("%s tells an organization without a brand that it needs a brand, and who creates brands", async (file, program) => {
   const { id } = await createOrganization.run(provisioning(db), "", { name: "No brand", sandbox: false });
   const { key: brandless } = await makeKey(db, id, { scopes: ["voucher.issue"] });
   const run = await startExample(file, program, brandless);
@@ -42,7 +42,7 @@ it.each(
 
 it.each(
   FILES,
-)("%s issues, mails, voids and replaces vouchers, and issues nothing more in a second run", async (file, program) => {
+)("%s issues, mails, voids and replaces vouchers, and a second run issues nothing more", async (file, program) => {
   const run = await startExample(file, program, key);
   const first = await run();
   expect(first).toMatchObject({ exitCode: 0, stderr: "" });

@@ -23,7 +23,7 @@ const newKey = () => makeKey(db, partner.organizationId, { scopes: ["voucher.iss
 const get = (key: string) =>
   fetch(`${api.url}/issuer/batches/${batchId}/vouchers`, { headers: { "x-api-key": key, accept: "text/csv" } });
 
-it("a file of codes waits beyond the limit, holds no connection between chunks and states its length", async () => {
+it("a file of codes may wait beyond the maximum, and holds no connection between chunks", async () => {
   const { key } = await newKey();
   const { issuer } = api.ctx;
   if (issuer === null) throw new Error("there is no issuer");
@@ -47,13 +47,13 @@ it("a file of codes waits beyond the limit, holds no connection between chunks a
   expect(lines.map((line) => line.split(",")[2])).toEqual(Array.from({ length: COUNT }, (_, at) => `${at + 1}`));
 });
 
-it("a file of codes is refused if its key is revoked meanwhile, even during a lock wait", async () => {
+it("a request for a file of codes is refused if its key is revoked meanwhile, even during a lock wait", async () => {
   const { key, id } = await newKey();
   const refused = await refusedWhileLocked(key, () => revokeApiKey.run(provisioning(db), id, {}));
   expect(refused).toMatchObject({ status: 401, body: { code: "unknown_key" } });
 });
 
-it("a file of codes is refused if its database session ends before the file is complete", async () => {
+it("a request for a file of codes is refused if its database session ends before the file is complete", async () => {
   const { key } = await newKey();
   const endSession = () =>
     db.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity

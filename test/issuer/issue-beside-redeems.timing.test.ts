@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it("the p99 of redeems at most doubles during an issue of 100 000 vouchers", { timeout: 300_000 }, async () => {
+it("the p99 latency of redeems at most doubles while 100 000 vouchers are issued", { timeout: 300_000 }, async () => {
   const { key } = await makeKey(db, stranger.organizationId, { scopes: ["voucher.issue"] });
   await measureRedeems(await issueCodes());
   let round = 0;

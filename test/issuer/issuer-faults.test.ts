@@ -68,7 +68,7 @@ it("voiding a batch stops when the key is revoked, and returns the number of voi
   await until(async () => (await post(`batches/${batchId}/void`)).status === 401);
 });
 
-it("an act leaves no voucher locked if its process is lost without closing its connection", async () => {
+it("an administrative act leaves no voucher locked if its process's connection is lost", async () => {
   const { pool } = service.apis[0]?.ctx.issuer ?? expect.fail("no issuer API");
   const { rows } = await pool.query("SHOW idle_in_transaction_session_timeout");
   expect(rows).toEqual([{ idle_in_transaction_session_timeout: "1min" }]);
@@ -82,7 +82,7 @@ it("an act leaves no voucher locked if its process is lost without closing its c
   await expect(act).rejects.toSatisfy(isDatabaseUnavailable);
 });
 
-it("an issue stops when its key is revoked, and issues nothing", async () => {
+it("issuing a batch stops when the key is revoked, and issues nothing", async () => {
   const { id, post, revoke } = await issuerOf(partner);
   const hasSeen = watchChecks();
   const { organizationId, productId } = partner;
@@ -119,7 +119,7 @@ async function whileBothWait<One, Other>(
   return inBoth && Promise.all(inBoth.pending);
 }
 
-it("of a void and a redeem that wait for one voucher, one succeeds, and a void ends its reservation", async () => {
+it("a void and a redeem that wait for one voucher never both succeed, and a void ends a reservation", async () => {
   const { post } = await issuerOf(partner);
   const together = async (
     name: string,
@@ -146,7 +146,7 @@ it("of a void and a redeem that wait for one voucher, one succeeds, and a void e
   expect((await till.lookUp(reserved.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
 });
 
-it("a claim during a void of its batch gets an active voucher or none", async () => {
+it("a claim while its batch is being voided gets an active voucher or none", async () => {
   const user = await signedIn(api.url, service.issuer, newUser());
   const { id, answers } = await until(async () => {
     const offer = await makeOffer(db, 1);

@@ -62,7 +62,7 @@ it("a batch is issued once per reference, and a repeat gets the first result", a
   ]);
 });
 
-it("an erased reference issues no second batch, and no table contains it", async () => {
+it("a repeat with an erased reference issues no second batch, and no table contains the reference", async () => {
   const issueRef = " Mrs. Smith's order ";
   const asked = { ...TERMS, issueRef };
   const path = `products/${partner.productId}/batches`;
@@ -79,7 +79,7 @@ it("an erased reference issues no second batch, and no table contains it", async
   ]);
 });
 
-it("an issue whose reference is used and erased during its wait creates no batch", async () => {
+it("issuing a batch creates none if its reference is used and erased during its wait", async () => {
   const issueRef = "Mr. Smith's order";
   const path = `products/${partner.productId}/batches`;
   const [first, waited] = await besideTransaction(db, async (outside) => {
@@ -109,7 +109,7 @@ it("simultaneous issues under one reference issue one batch", async () => {
   expect(answers.map(({ body }) => body.alreadyIssued).toSorted()).toEqual([false, true, true]);
 });
 
-it("a 400 names every wrong field at once: wrong shapes, past times and times out of order", async () => {
+it("a 400 of the issuer API names all fields with wrong shapes, past times and times out of order", async () => {
   const refuse = async (body: object) => (await post(`products/${partner.productId}/batches`, body)).body;
   const wrong = { count: 100_001, audience: "All", windows: { buy: { opensAt: "soon" } }, issueRef: "" };
   expect((await refuse(wrong)).error).toMatch(/^count .*validUntil .*audience .*windows\.buy\.opensAt .*issueRef /s);
@@ -130,7 +130,7 @@ it("a 400 names every wrong field at once: wrong shapes, past times and times ou
   );
 });
 
-it("a batch's codes are read by page and as a CSV file, with one audit entry an hour for each key", async () => {
+it("an issuer's program reads codes by page or as a CSV file, with one audit entry an hour for each key", async () => {
   const { id } = await issue();
   const first = await get(`batches/${id}/vouchers?limit=2`);
   const second = await get(`batches/${id}/vouchers?limit=2&cursor=${first.body.nextCursor}`);
@@ -199,7 +199,7 @@ it("the issuer API's lists contain only the organization's own entities, by page
     expect((await get(path)).status, path).toBe(400);
 });
 
-it("a voucher is found by its code in any spelling, but not by another organization's code", async () => {
+it("the issuer API finds a voucher by its code in any spelling, but no other organization's voucher", async () => {
   const { id, code } = await issueVoucher(db, partner);
   await till.redeem({ code, externalRef: newRef() });
   const { body } = await get(`vouchers?code=${code.toLowerCase().replaceAll("-", "")}`);
@@ -212,7 +212,7 @@ it("a voucher is found by its code in any spelling, but not by another organizat
   expect((await get("vouchers")).body.error).toBe("code is required.");
 });
 
-it("the issuer API refuses an act in the reader's language", async () => {
+it("the issuer API's refusals are in the language of Accept-Language", async () => {
   const refuse = async (path: string, body: object) => {
     await post(path, body);
     const headers = { "accept-language": "de" };
@@ -227,7 +227,7 @@ it("the issuer API refuses an act in the reader's language", async () => {
   expect(await refuse(`contracts/${contract.id.replace("ctr", "brd")}/end`, {})).toMatch(/^Ihre Organisation hat/);
 });
 
-it("a voucher is voided by its code or id, and a repeat succeeds", async () => {
+it("the issuer API voids a voucher by its code or id, and a repeat succeeds", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const voided = { id, voided: true };
   expect((await post("vouchers/void", { code, reason: "returned" })).body).toEqual({ ...voided, alreadyVoided: false });
@@ -245,7 +245,7 @@ it("a voucher is voided by its code or id, and a repeat succeeds", async () => {
   expect((await post("vouchers/void", { id, code })).body.error).toBe("code and id must not be given together.");
 });
 
-it("a voucher is suspended and resumed by its code or id, and a batch in portions", async () => {
+it("the issuer API suspends and resumes a voucher by its code or id, and a batch over several calls", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const reason = "stolen";
@@ -268,7 +268,7 @@ it("a voucher is suspended and resumed by its code or id, and a batch in portion
   expect(entry).toMatchObject({ by: "key", command: "voucher suspend", arguments: { reason } });
 });
 
-it("a voucher is extended by its code or id, a batch in portions, and a wrong end is named", async () => {
+it("the issuer API extends a voucher by its code or id, and a batch over several calls", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const body = { validUntil: "2099-12-31", reason: "she was ill" };
   const extended = { id, validUntil: "2099-12-31T23:59:59.999Z", extended: true };
@@ -288,14 +288,14 @@ it("a voucher is extended by its code or id, a batch in portions, and a wrong en
   expect(again.body).toEqual({ extended: 0, alreadyFinal: 2, remaining: 0 });
 });
 
-it("a batch is voided in portions, and vouchers that were final before are counted apart", async () => {
+it("the issuer API voids a batch over several calls, and counts already final vouchers separately", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   await till.redeem({ code: vouchers[0]?.code, externalRef: newRef() });
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 2, alreadyFinal: 1, remaining: 0 });
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 0, alreadyFinal: 3, remaining: 0 });
 });
 
-it("a key with the issuing scope cannot redeem, and other keys cannot issue", async () => {
+it("a key with the issuer scope cannot redeem, and other keys cannot issue", async () => {
   const { code } = await issueVoucher(db, partner);
   const issuer = partnerClient(api.url, key);
   const refused = { status: 401, body: { code: "missing_scope" } };
@@ -305,7 +305,7 @@ it("a key with the issuing scope cannot redeem, and other keys cannot issue", as
   expect(await get("brands", reader.key)).toMatchObject(refused);
 });
 
-it("another organization's entity gets the same bytes as an unknown one", async () => {
+it("the issuer API answers another organization's entity with the same bytes as an unknown one", async () => {
   const { key: foreign } = await makeKey(db, stranger.organizationId, { scopes: ["voucher.issue"] });
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const [voucher] = vouchers;

@@ -30,7 +30,7 @@ let before: string;
 const backup = (...args: string[]) => run("local/backup.ts", "backup", ...args);
 const restore = (...args: string[]) => run("local/backup.ts", "restore", ...args);
 
-it("npm run backup and npm run restore use one file, and refuse without a database or a backup", () => {
+it("npm run backup and npm run restore use the same file, and fail without a database or a backup", () => {
   for (const [command, name] of [
     [backup, "backup"],
     [restore, "restore"],
@@ -50,7 +50,7 @@ it("npm run backup and npm run restore use one file, and refuse without a databa
   expect(readdirSync(directory)).toEqual(["other.tar"]);
 });
 
-it("a restored database has the backup's redemptions and feed, and is refused until db adopt", async () => {
+it("a restored database has the backup's redemptions and feed, and the service refuses it until db adopt", async () => {
   const first = start();
   await untilReady(first);
   const [key = ""] = await untilStarted(() => /pvk_\w+/.exec(first.output()));
@@ -109,7 +109,7 @@ it("a restored database has the backup's redemptions and feed, and is refused un
   expect(await interrupt(second)).toBe(0);
 });
 
-it("npm run restore makes a deleted folder anew, with the backup's redemptions and the log's anchor", async () => {
+it("npm run restore creates a deleted .data again, with the backup's redemptions and the log's anchor", async () => {
   rmSync(data, { recursive: true });
   expect(restore("b.tar").status).toBe(0);
   expect(existsSync(join(data, "log/anchor"))).toBe(true);
@@ -130,7 +130,7 @@ it("npm run restore stops a server that a killed npm start left, then moves the 
   expect(identify(postgres ?? 0)).toBeNull();
 });
 
-it("npm run restore refuses if a process begins to use the database while it unpacks", async () => {
+it("npm run restore stops if a process begins to use the database while the backup is unpacked", async () => {
   let late: Started | undefined;
   await lockUsers(data, async () => {
     late = startNode([script("local/backup.ts"), "restore", "b.tar"], { HOME }, directory);

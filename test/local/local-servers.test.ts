@@ -35,7 +35,7 @@ it.each([
   );
 });
 
-it("untilReady gives up after a minute when a process accepts a connection and stays silent", async () => {
+it("untilReady fails after a minute if a process accepts a connection and stays silent", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
@@ -69,7 +69,7 @@ function startOther(script = "exec sleep 60"): number {
   return Number(child.pid);
 }
 
-it("findStart ignores a record whose process id now belongs to another process", () => {
+it("findStart ignores the record of an npm start whose process id now belongs to another process", () => {
   const folder = makeFolder();
   const file = join(folder, "servers.json");
   rememberStart(folder, { port: 3_000, baseUrl: "http://localhost:3000", own: [], settings: {} });
@@ -84,7 +84,7 @@ it("findStart ignores a record whose process id now belongs to another process",
   expect(findStart(folder)).toMatchObject({ pid, port: 3_000 });
 });
 
-it("findUsers ignores a record whose process id now belongs to another process", () => {
+it("findUsers ignores the record of a process whose id now belongs to another process", () => {
   const root = makeFolder();
   addUser(root, { joined: 1 });
   expect(findUsers(root)).toMatchObject([{ joined: 1 }]);
@@ -94,7 +94,7 @@ it("findUsers ignores a record whose process id now belongs to another process",
 });
 
 it.runIf(process.platform === "linux")(
-  "identify does not find an ended process, even if its parent has not collected its status",
+  "identify finds no process that has ended, even if its parent has not collected its exit status",
   async () => {
     const parent = startOther("exec 3>&1; sleep 0 & exec sleep 60");
     const child = await until(() => readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim());

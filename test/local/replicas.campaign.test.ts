@@ -104,7 +104,7 @@ describe("beside npm start", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("npm start -- --workers 1 --apis 2 starts these processes, and prints the second API's address", async () => {
+  it("npm start -- --workers 1 --apis 2 starts one worker and two APIs, and prints the second's address", async () => {
     const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
     expect(started.output()).toContain("Starting 2 APIs and one worker.\n");
     expect(Number(new URL(further).port)).toBeGreaterThan(port);
@@ -128,7 +128,7 @@ describe("beside npm start", () => {
     });
   });
 
-  it("voucherctl requests a seal on the shards that the workers of the running npm start serve", async () => {
+  it("voucherctl adds seal jobs only to shards that the workers of the running npm start serve", async () => {
     const { redisPort, redisPassword } = JSON.parse(readFileSync(join(folder, ".data/servers.json"), "utf8"));
     const redis = new Redis(redisPort, { password: redisPassword });
     onTestFinished(() => redis.disconnect());
@@ -150,7 +150,7 @@ describe("beside npm start", () => {
     expect(tested).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"accepted":true') });
   });
 
-  it("workers scale from one to four and back under load, without a refused or lost call", async () => {
+  it("npm start's workers scale from one to four and back under load, without a refused or lost call", async () => {
     const partner = await makePartner(db);
     const { key } = await makeKey(db, partner.organizationId);
     const load = startLoad(`http://127.0.0.1:${port}`, key, (count) => issueVouchers(db, partner, count));
@@ -196,7 +196,7 @@ describe("beside npm start", () => {
     expect((await db.query(count, [organizationId])).rows).toEqual([{ keys: 0, vouchers: 0 }]);
   });
 
-  it("scale-check reports the work of each part during redeems in a sandbox, and revokes its keys", async () => {
+  it("scale-check reports how busy each part is during redeems in a sandbox, and revokes its keys", async () => {
     const load = ["--seconds", "20", "--callers", "2", "--vouchers", "5000"];
     const { exitCode, stdout, stderr } = await beside([SCALE_CHECK, ...load, "--json"]).ended;
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
@@ -217,7 +217,7 @@ describe("beside npm start", () => {
     expect(rows).toEqual([{ sandbox: true, keys: 0 }]);
   });
 
-  it("processes that join use the next free ports, and print them", async () => {
+  it("processes that join a running npm start use the next free ports, and print them", async () => {
     const exported = { ...SECRET, PORT: String(port), METRICS_PORT: String(port) };
     const joined = [beside(API, exported), beside(WORKER, exported), beside(WORKER, exported)];
     const ports = await Promise.all(

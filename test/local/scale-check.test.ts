@@ -15,7 +15,7 @@ it.each([
   expect(JSON.parse(showScale(scale, true))).toMatchObject({ limit, redemptionsPerSecond: 500, machine: null });
 });
 
-it("scale-check reports a rate limit that refused calls, and a machine that uses all its cores", () => {
+it("scale-check reports a rate limit that refused calls, and says if the machine uses all its cores", () => {
   const load = { seconds: 10, redemptions: 5_000, refusals: {}, latencyMs: { p50: 1, p99: 2 }, isCut: false };
   const scale = { ...load, organization: "org_1", callers: 64, parts: parts(0.5, 0.5, 0.1, 0.1), machine: 0.99 };
   expect(showScale(scale, false)).toMatch(/All cores of this machine are in use/);

@@ -70,7 +70,7 @@ it("voucherctl user token creates no token with DATABASE_URL in a variable or a 
   expect(await mint({})).toMatchObject({ exitCode: 0, stderr: "" });
 });
 
-it("npm run demo creates a demo with its servers' addresses in variables or files", async () => {
+it("npm run demo creates a demo if its servers' addresses are in variables or files", async () => {
   const { run, formsOf } = useFolder();
   const service = createServer((_, response) => void response.end()).listen(0, "127.0.0.1");
   onTestFinished(() => void service.close());

@@ -78,12 +78,12 @@ describe("npm start with given servers", () => {
     }
   });
 
-  it("npm start with given servers lists disabled features and the variables that enable them", () => {
+  it("npm start with given servers lists disabled features, each with the variable that enables it", () => {
     const off = "marketplace (AUTH_JWKS_URL), receipts (LOG_KEY_FILE), webhooks (WEBHOOK_SECRET)";
     expect(service.output()).toContain(`\nOff, each until its variable is set: ${off}.\n`);
   });
 
-  it("npm run demo without the running service's database names the variables to set", async () => {
+  it("npm run demo names the variables to set if it lacks the running service's database", async () => {
     const ended = await start("src/local/print-demo.ts", { DATABASE_URL: "", REDIS_URL: "" }).ended;
     expect(ended).toMatchObject({
       exitCode: 1,
@@ -109,7 +109,7 @@ describe("npm start with given servers", () => {
     expect(await send("GET", `${url}/readyz`)).toMatchObject({ status: 200 });
   });
 
-  it("npm start with given servers stops its processes in order on Ctrl-C", async () => {
+  it("npm start with given servers stops all its processes on Ctrl-C", async () => {
     service.child.kill("SIGINT");
     expect((await service.ended).exitCode).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();

@@ -85,7 +85,7 @@ describe("npm start on a machine without servers", () => {
     expect([workers().includes(killed), workers().includes(other ?? 0)]).toEqual([false, true]);
   });
 
-  it("npm run demo uses a second npm start only while the second one runs", async () => {
+  it("npm run demo uses a second npm start only while the second npm start runs", async () => {
     const other = await findSteadyPort();
     const second = startIn(directory, other);
     await untilReady(second);
@@ -116,7 +116,7 @@ describe("npm start on a machine without servers", () => {
     expect((await open(password, "/../organizations/new")).status).toBe(200);
   });
 
-  it("npm run demo finds the running service, and prints a new key and unused codes each time", async () => {
+  it("npm run demo finds the running service, and prints a new key and new codes in each run", async () => {
     for (const _ of [1, 2]) {
       const { exitCode, stdout, stderr } = await runThere([DEMO]);
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
@@ -129,7 +129,7 @@ describe("npm start on a machine without servers", () => {
     expect((await runThere([DEMO], { NODE_ENV: "production" })).stdout).toMatch(/KEY=pvt_/);
   });
 
-  it("npm run demo without a running service asks for npm start, and starts nothing", async () => {
+  it("npm run demo without a running service says to run npm start, and starts nothing", async () => {
     const empty = mkdtempSync(join(tmpdir(), "voucher-start-"));
     onTestFinished(() => rmSync(empty, { recursive: true }));
     const stderr = "Start the service first: npm start. Nothing answers at http://localhost:1.\n";
@@ -137,7 +137,7 @@ describe("npm start on a machine without servers", () => {
     expect(readdirSync(empty)).toEqual([]);
   });
 
-  it("npm run demo -- --marketplace prints valid commands for a user and a referrer", async () => {
+  it("npm run demo -- --marketplace prints commands that work for a user and a referrer", async () => {
     const { stdout } = await runThere([DEMO, "--marketplace"]);
     const [listings, bought, closed, referred, link] = tryMarketplaceCommands(stdout);
     expect(listings.listings).toMatchObject([
@@ -151,7 +151,7 @@ describe("npm start on a machine without servers", () => {
     expect(link).toMatchObject({ voucher: { status: "Active" }, alreadyConfirmed: false });
   });
 
-  it("voucherctl uses the address and the log of the last npm start", async () => {
+  it("voucherctl uses the address and the transparency log of the last npm start", async () => {
     const code = /CODE=(\S+)/.exec(first.output())?.[1] ?? "";
     const history = [VOUCHERCTL, "voucher", "history", code, "--json"];
     const { voucher } = JSON.parse((await runThere(history)).stdout);
@@ -171,7 +171,7 @@ describe("npm start on a machine without servers", () => {
     expect(created).toMatchObject({ exitCode: 0, stderr: "" });
   });
 
-  it("npm start accepts tokens of voucherctl user token, with the requested lifetime", async () => {
+  it("npm start accepts users' tokens of voucherctl user token, with the requested lifetime", async () => {
     const token = async (...more: string[]) =>
       (await runThere([VOUCHERCTL, "user", "token", "--user", "alice", ...more])).stdout;
     const claim = async (bearer: string) => {
@@ -196,7 +196,7 @@ describe("npm start on a machine without servers", () => {
     expect(answers("voucher_sweep_duration_seconds")).toEqual([false, true, true]);
   });
 
-  it("npm start fails when its port is in use, and leaves the other process alone", async () => {
+  it("npm start fails when another process uses its port, and leaves that process alone", async () => {
     const second = startIn(directory, port);
     await untilStarted(() => second.child.exitCode !== null);
     expect({ exitCode: second.child.exitCode, output: second.output() }).toEqual({
@@ -206,7 +206,7 @@ describe("npm start on a machine without servers", () => {
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
 
-  it("npm start stops everything on Ctrl-C, and the next start keeps the data and adds no second demo", async () => {
+  it("npm start stops everything on Ctrl-C, and the next npm start keeps the data and the demo", async () => {
     const { postgresPort, redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
     expect(await interrupt(first)).toBe(0);
     for (const gone of [port, postgresPort, redisPort]) {
@@ -235,7 +235,7 @@ describe("npm start on a machine without servers", () => {
     expect(next.output()).not.toContain('{"level"');
   });
 
-  it("programs without DATABASE_URL refuse to run while npm start uses the operator's own database", async () => {
+  it("voucherctl, npm run demo and workers need DATABASE_URL if npm start uses a given database", async () => {
     folder = mkdtempSync(join(tmpdir(), "voucher-start-"));
     chmodSync(folder, 0o755);
     const { postgresPort, redisPort, postgresPassword } = JSON.parse(

@@ -50,7 +50,7 @@ const whileBrieflyLocked = <T>(offer: Offered, work: () => Promise<T>) =>
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
 
 describe("many users at open windows", () => {
-  it("100 simultaneous buyers get each of 20 vouchers once, and 80 get 409 sold_out", async () => {
+  it("100 simultaneous buyers get each of 20 vouchers once, and the other 80 get 409 sold_out", async () => {
     const offer = await makeOffer(servers.db, 20);
     const buyers = await crowd(100);
     const replies = await Promise.all(
@@ -66,7 +66,7 @@ describe("many users at open windows", () => {
     expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(20);
   });
 
-  it("claims, claims by link and buys give out each voucher once, first from the earliest expiry", async () => {
+  it("simultaneous claims, claims by link and buys give out each voucher once, the earliest expiry first", async () => {
     const partner = await makePartner(servers.db);
     const late = await offerBatch(servers.db, partner, 20, { validUntil: inSeconds(7_200) });
     const soon = await offerBatch(servers.db, partner, 40, { validUntil: inSeconds(3_600) });
@@ -100,7 +100,7 @@ describe("simultaneous calls of one user", () => {
   it.each([
     "claims of one product",
     "buys with one payment",
-  ])("50 %s over every route give one voucher, and only one answer has alreadyConfirmed false", async (what) => {
+  ])("50 simultaneous %s of one user give one voucher, and all but one have alreadyConfirmed", async (what) => {
     const offer = await makeOffer(servers.db, 50);
     const another = { ...offer, ...(await offerBatch(servers.db, offer, 50)) };
     const { code } = await makeReferral(servers.db, offer);
@@ -124,7 +124,7 @@ describe("simultaneous calls of one user", () => {
     expect(await readAcquisitions(servers.db, [...idsOf(offer), ...idsOf(another)])).toHaveLength(1);
   });
 
-  it("a repeat waits for the first call and gets its voucher, even if no other one is left", async () => {
+  it("a repeated claim waits for the first call and gets its voucher, even if no voucher is left", async () => {
     const user = newUser();
     const [one, other] = [await as(user), await as(user)];
     const { offer, calls } = await until(async () => {
@@ -139,7 +139,7 @@ describe("simultaneous calls of one user", () => {
     expect(replies.map(({ body }) => body.alreadyConfirmed).toSorted()).toEqual([false, true]);
   });
 
-  it("a repeat gets its own voucher if the first call rolls back", async () => {
+  it("a repeated buy gets its own voucher if the first call rolls back", async () => {
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const user = newUser();
@@ -160,7 +160,9 @@ describe("simultaneous calls of one user", () => {
 });
 
 describe("a reserve and a buy of the same voucher", () => {
-  it.each([1, 2])("a buy that waits for a reserved row gets the next of %i vouchers, if any", async (count) => {
+  it.each([
+    1, 2,
+  ])("a buy that waits for a voucher's reservation gets the next of %i vouchers, if any", async (count) => {
     const buyer = await as();
     const { offer, reserve, buy } = await until(async () => {
       const offer = await makeOffer(servers.db, count);
@@ -179,7 +181,7 @@ describe("a reserve and a buy of the same voucher", () => {
     expect((await readRecorded(servers.db, voucher?.id ?? "")).liveTicket).toBe((await reserve).body.ticket);
   });
 
-  it("a buy never gets a reserved voucher, in ten simultaneous attempts", async () => {
+  it("a buy never gets a voucher that a simultaneous call has reserved", async () => {
     const offers = await Promise.all(Array.from({ length: 10 }, () => makeOffer(servers.db, 1)));
     const tills = await Promise.all(offers.map(makeTill));
     const buyers = await crowd(10);
@@ -216,7 +218,7 @@ it("a claim and a purchase have the same time as their events", async () => {
   expect(rows).toEqual([{ equal: true }, { equal: true }]);
 });
 
-it("a buy skips locked rows while other vouchers are left", async () => {
+it("a buy skips locked vouchers while unlocked ones are left", async () => {
   const offer = await makeOffer(servers.db, 3);
   const ids = idsOf(offer);
   await whileLocked(servers.db, ids.slice(0, 2), async () => {
@@ -224,7 +226,7 @@ it("a buy skips locked rows while other vouchers are left", async () => {
   });
 });
 
-it("a buy that finds only locked vouchers waits, and gets the one that is unlocked", async () => {
+it("a buy that finds only locked vouchers waits, and gets the first that is unlocked", async () => {
   const offer = await makeOffer(servers.db, 1);
   const buyer = await as();
   const { buy } = await whileLocked(servers.db, idsOf(offer), async () => {
@@ -235,7 +237,7 @@ it("a buy that finds only locked vouchers waits, and gets the one that is unlock
   expect(acquired([await buy])).toEqual(idsOf(offer));
 });
 
-it("a buy that waits for locked vouchers answers sold_out if other calls use them up", async () => {
+it("a buy that waits for locked vouchers answers sold_out if other calls acquire them", async () => {
   const offer = await makeOffer(servers.db, 2);
   const buyer = await as();
   const buy = await besideTransaction(servers.db, async (outside) => {
@@ -301,7 +303,7 @@ describe("requests that one transaction decides", () => {
   const vouchersOf = (outcomes: readonly AcquisitionOutcome[]) =>
     outcomes.flatMap((one) => (one.kind === "acquired" ? [one.voucher.id] : []));
 
-  it("concurrent requests share one transaction, and each gets a different voucher", async () => {
+  it("concurrent claims and buys share one transaction, and each gets a different voucher", async () => {
     const partner = await makePartner(servers.db);
     const [soon, late] = [
       await offerBatch(servers.db, partner, 5, { validUntil: inSeconds(3_600) }),
@@ -332,7 +334,7 @@ describe("requests that one transaction decides", () => {
     expect(rows).toHaveLength(1);
   });
 
-  it("a request that the database refuses fails alone in its transaction", async () => {
+  it("a claim or buy that the database refuses fails alone in its transaction", async () => {
     const offer = await makeOffer(servers.db, 20);
     const all = users(20);
     await servers.db.query(
@@ -348,7 +350,7 @@ describe("requests that one transaction decides", () => {
     }
   });
 
-  it("a request that waits for another transaction's claim does not delay concurrent requests", async () => {
+  it("a claim or buy that waits for another transaction's claim does not delay concurrent requests", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const all = users(20);
@@ -367,7 +369,7 @@ describe("requests that one transaction decides", () => {
     expect(await slow).toMatchObject({ kind: "acquired", alreadyConfirmed: false });
   });
 
-  it("concurrent requests are decided again after another transaction's acquisition", async () => {
+  it("concurrent claims and buys are decided again after another transaction's acquisition", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const taken = another.vouchers[0]?.id ?? "";
@@ -390,7 +392,7 @@ describe("requests that one transaction decides", () => {
     await recordClaim(taken, all[7] ?? "");
   });
 
-  it("a batch of requests answers repeats and sold_out without locking a voucher", async () => {
+  it("a transaction of claims and buys answers repeats and sold_out without locking a voucher", async () => {
     const offer = await makeOffer(servers.db, 10);
     const owners = users(10);
     await Promise.all(submit(claims(offer, owners)));
@@ -404,7 +406,7 @@ describe("requests that one transaction decides", () => {
     expect(outcomes.slice(10)).toEqual(owners.map(() => ({ kind: "refused", code: "sold_out" })));
   });
 
-  it("concurrent requests keep every rule during reserves and voids of their vouchers", async () => {
+  it("concurrent claims and buys break no rule during reserves and voids of their vouchers", async () => {
     const partner = await makePartner(servers.db);
     const batches = await Promise.all(
       [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>

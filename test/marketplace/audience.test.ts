@@ -113,7 +113,7 @@ const WINDOWS: Record<string, { buy: IssueInput["windows"]["buy"] | null; open: 
   over: { buy: { opensAt: null, closesAt: inSeconds(-3_600) }, open: false },
 };
 
-it("canBuy is true exactly when buy would refuse neither the audience nor the window nor the supply", async () => {
+it("canBuy is true exactly when no audience, window or sold-out batch would refuse the user's buy", async () => {
   const partner = await makePartner(servers.db);
   const clients: [admitted: boolean, client: MarketClient, buyer: MarketClient][] = [
     [false, marketClient(api.url, null), await as()],

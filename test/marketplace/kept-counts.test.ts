@@ -37,7 +37,7 @@ it("counting thousands of listed batches for one visitor does not delay a count 
   expect(Math.max(...statements.map(({ length }) => length))).toBe(16);
 });
 
-it("visitors who see the same batches share the counts of these batches", async () => {
+it("visitors with the same visible batches share the counts of these batches", async () => {
   const { counts, statements } = openCounts();
   const page = batchesOf("the issuer", 100);
   const visitors = Array.from({ length: 500 }, (_, index) => `visitor ${index}`);
@@ -46,7 +46,7 @@ it("visitors who see the same batches share the counts of these batches", async 
   expect(statements.flat().toSorted()).toEqual(page.toSorted());
 });
 
-it("many counted batches evict only the oldest count", async () => {
+it("when many batches have been counted, only the oldest counts are dropped", async () => {
   const { counts, statements } = openCounts();
   const read = (batchId: string) => counts.read(batchId, { visitor: "visitor" });
   const [oldest = "", ...others] = batchesOf("visitor", 10_001);

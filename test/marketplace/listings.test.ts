@@ -69,7 +69,7 @@ it("GET /marketplace/listings/{id} counts only vouchers that users can buy", asy
   expect(await count()).toBe(0);
 });
 
-it("GET /marketplace/listings/{id} counts exactly up to 1 000, and otherwise says more", async () => {
+it("GET /marketplace/listings/{id} counts remaining vouchers up to 1 000, and above that says more", async () => {
   const [thousand, more] = [await makeOffer(servers.db, 1_000), await makeOffer(servers.db, 1_002)];
   const count = async ({ listingId }: Offered) => {
     const { available, availableMore } = (await anyone.listing(listingId)).body;
@@ -86,7 +86,7 @@ it("GET /marketplace/listings/{id} counts exactly up to 1 000, and otherwise say
   expect(await count(more)).toEqual({ available: 999, availableMore: false });
 });
 
-it("pages of listings count each listing once, and show at once that it is sold out", async () => {
+it("concurrent pages of listings count a listing's vouchers once, and show at once that it is sold out", async () => {
   const offer = await makeOffer(servers.db, 3);
   const asked = vi.spyOn(api.ctx.pool, "query");
   const page = async () =>
@@ -145,7 +145,7 @@ describe("GET /marketplace/listings", () => {
 
   it.each([
     1, 2, 3, 100,
-  ])("GET /marketplace/listings shows every listing once, the oldest first, %s at a time", async (limit) => {
+  ])("GET /marketplace/listings shows every listing once, oldest first, with a page size of %s", async (limit) => {
     const expected = await shown();
     const pages = await readAll(limit);
     expect(pages.flat()).toEqual(expected);
@@ -203,7 +203,7 @@ describe("GET /marketplace/listings", () => {
   it.each([
     ...["limit=0", "limit=101", "limit=1.5", "limit=", "limit=1e1", "limit=5&limit=6", "limit=%00"],
     ...["cursor=a&cursor=b", `cursor=${"x".repeat(129)}`, "cursor=%00"],
-  ])("the list of listings refuses ?%s with 400 and names the parameter", async (query) => {
+  ])("GET /marketplace/listings refuses ?%s with 400 and names the parameter", async (query) => {
     const { status, body } = await anyone.listings(`?${query}`);
     const error = expect.stringMatching(`^${query.split("=")[0]} .*\\.$`);
     expect({ status, body }).toEqual({

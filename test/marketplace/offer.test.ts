@@ -20,7 +20,7 @@ const moments = Object.keys(MOMENTS) as Moment[];
 const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
 const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
 
-it("the audience rule opens supply to everyone, to the brand's owner, or under a contract in force", () => {
+it("a batch's audience opens it to everyone, to the brand's owner, or to users with an active contract", () => {
   for (const status of STATUSES) {
     for (const end of moments) {
       const contract = { id: "ctr_1", status, endsAt: momentOf(end) };
@@ -40,7 +40,7 @@ it("a referrer contract has only the legal state changes", () => {
   expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
 });
 
-it("a window is open from opensAt until closesAt or validUntil, and a batch without one is closed", () => {
+it("a window is open from opensAt until closesAt or validUntil, and a batch without a window is closed", () => {
   expect(isWindowOpen(offer({ window: null }), NOW)).toBe(false);
   for (const opens of moments) {
     for (const closes of moments) {
@@ -78,7 +78,7 @@ describe("decisions for every supply and caller", () => {
     return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;
   }
 
-  it("decideOffers offers each open batch that is not suspended, in order of expiry, then age", () => {
+  it("decideOffers offers each open batch that is not suspended, in order of expiry, then of age", () => {
     fc.assert(
       fc.property(offers, eligibility, fc.boolean(), (supply, caller, byLink) => {
         const open = supply.filter((one) => isWindowOpen(one, NOW));
@@ -100,7 +100,7 @@ describe("decisions for every supply and caller", () => {
     );
   });
 
-  it("decideOffers ignores the order of the given batches", () => {
+  it("decideOffers gives the same result for any order of the given batches", () => {
     fc.assert(
       fc.property(offers, eligibility, (supply, caller) => {
         expect(decideOffers(supply.toReversed(), caller, NOW)).toEqual(decideOffers(supply, caller, NOW));

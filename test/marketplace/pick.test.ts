@@ -52,7 +52,7 @@ const WHEN = ["prepared before there was any voucher", "prepared now"];
 describe.each(PICKS)("$name, when 99 % of a batch of 10 000 have just been acquired", (picking) => {
   it.each(
     WHEN,
-  )("the statement scans index pages of acquired vouchers, but reads none of their rows: %s", async (when) => {
+  )("the picking statement scans index entries of acquired vouchers, but not their rows: %s", async (when) => {
     const { rows } = await servers.db.query("SELECT pg_relation_size('vouchers_pickable') / 8192 AS pages");
     await withClient(when, (client) => expectFewPages(client, picking, Number(rows[0].pages) + PAGES_MAX));
   });

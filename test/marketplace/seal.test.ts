@@ -42,7 +42,7 @@ beforeAll(async () => {
   idle = await service.issue();
 });
 
-it("the event of a purchase is sealed before the answer, and only the partner's history has its details", async () => {
+it("a purchase's event is sealed before the answer, and only the partner's history has its details", async () => {
   const user = newUser("käufer");
   const client = await signedIn(api.url, key, user);
   const buy = async () => {
@@ -117,7 +117,7 @@ it.each([
   for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
 });
 
-it("the event of an acquisition stays Pending without a worker, and a redeem seals it first", async () => {
+it("the event of a claim or purchase stays Pending without a worker, and a redeem seals it first", async () => {
   const offer = await makeOffer(servers.db, 1);
   const client = await signedIn(api.url, key);
   const reply = await client.buyListing(offer.listingId);
@@ -172,7 +172,7 @@ itOnOneRedis.each([
   },
 );
 
-it("an acquisition succeeds when the seal queue is full, and adds no job to it", async () => {
+it("a claim or purchase succeeds when the seal queue is full, and adds no job to it", async () => {
   const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
   const claim = async () => {
     const offer = await makeOffer(servers.db, 1);
@@ -195,7 +195,7 @@ it("an acquisition succeeds when the seal queue is full, and adds no job to it",
   await expectFairRound(5, claim, (waiting) => waiting === waitingMax);
 });
 
-it("the event of an acquisition is sealed before the expiry's event", async () => {
+it("the event of a claim or purchase is sealed before the voucher's expired event", async () => {
   const offer = await makeOffer(servers.db, 2);
   const { voucher } = (await (await signedIn(api.url, key)).claimProduct(offer.productId)).body;
   await sealVoucher(ctx, voucher.id);

@@ -137,7 +137,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     expect((await take(await as(), supply)).body.voucher.id).toBe(held);
   });
 
-  it(`POST ${name} skips and records vouchers with broken chains, and gives out the others`, async () => {
+  it(`POST ${name} skips and records vouchers with broken chains, and gives out the other vouchers`, async () => {
     const supply = await makeSupply(6);
     const [first, second, third, ...others] = supply.vouchers.map(({ id }) => id) as [string, string, string];
     const damaged = [first, third];
@@ -178,7 +178,7 @@ describe.each(BUYS)("the paymentRef of POST $name", ({ name, take }) => {
     }
   });
 
-  it(`POST ${name} accepts a paymentRef of 128 code points, compared without outer blanks`, async () => {
+  it(`POST ${name} accepts a paymentRef of 128 code points, and ignores white space around it`, async () => {
     const supply = await makeSupply(3);
     const client = await as();
     const longest = "🎟".repeat(128);
@@ -218,7 +218,7 @@ describe("a payment", () => {
     ).toEqual([]);
   });
 
-  it("the same payment reference buys different vouchers for other users and organizations", async () => {
+  it("the same paymentRef buys different vouchers for other users and organizations", async () => {
     const [one, other] = [await makeSupply(2), await makeSupply(1)];
     const client = await as();
     const body = { paymentRef: newPayment() };
@@ -235,7 +235,7 @@ describe("a payment", () => {
     await expectRefused(404, "product_not_found", () => client.buyProduct("prd_unknown", body));
   });
 
-  it("a refused payment can be used again, and another payment or a claim gives another voucher", async () => {
+  it("a refused buy's paymentRef can be used again, and another paymentRef buys another voucher", async () => {
     const [empty, full] = [await makeSupply(1, { windows: {} }), await makeSupply(3)];
     const client = await as();
     const body = { paymentRef: newPayment() };
@@ -273,7 +273,7 @@ describe("a claim", () => {
     }
   });
 
-  it.each(CLAIMS)("a claim needs no body and ignores one: $name", async ({ take }) => {
+  it.each(CLAIMS)("a claim needs no request body and ignores one: $name", async ({ take }) => {
     const supply = await makeSupply(3);
     for (const body of [undefined, {}, { paymentRef: "ignored", voucher: 1 }]) {
       expect(outcome(await take(await as(), supply, body))).toBe("200");
@@ -282,7 +282,7 @@ describe("a claim", () => {
 });
 
 describe("a product's batches", () => {
-  it("an acquisition uses the earliest expiring batch that is open to the caller", async () => {
+  it("a claim or buy gets a voucher of the earliest expiring batch that is open to the caller", async () => {
     const partner = await makePartner(servers.db);
     const offer = (count: number, hours: number, audience: "OpenToAll" | "ReferrerOnly" = "OpenToAll") =>
       offerBatch(servers.db, partner, count, { audience, validUntil: inSeconds(hours * 3_600) });
@@ -306,7 +306,7 @@ describe("a product's batches", () => {
     expect(batchOf(await (await as()).claimProduct(partner.productId))).toBe("late");
   });
 
-  it("a call for a product answers sold_out, not an audience error, when its open batch is sold out", async () => {
+  it("a claim or buy answers sold_out, not an audience error, when its open batch is sold out", async () => {
     const partner = await makePartner(servers.db);
     await offerBatch(servers.db, partner, 1, { audience: "ReferrerOnly" });
     const open = await offerBatch(servers.db, partner, 1);

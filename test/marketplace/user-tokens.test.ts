@@ -73,7 +73,7 @@ const CALLS: [name: string, path: () => string, body: unknown][] = [
 ];
 
 describe("a user's token", () => {
-  it("a user's token without a key id is verified with each key of its algorithm", async () => {
+  it("a user's token without a key id is verified with each key that fits its algorithm", async () => {
     const made = ["ES256", "ES256", "ES256"].map((alg) => makeIssuerKey(alg));
     const [one, two, stranger] = (await Promise.all(made)) as [IssuerKey, IssuerKey, IssuerKey];
     const file = writeKeysFile(one, two);
@@ -86,7 +86,7 @@ describe("a user's token", () => {
     file.remove();
   });
 
-  it("a user's token is accepted with each kind of asymmetric algorithm, and with Bearer in any case", async () => {
+  it("a user's token is accepted with each kind of asymmetric algorithm, and Bearer in any case", async () => {
     await expectAccepted(api, await signUser(key, "user"));
     await expectAccepted(api, await signUser(rsa, "user"));
     const reply = await call(api, CALLS[0]?.[1]() ?? "", `bEARER   ${await signUser(key, "user")}`, {});
@@ -100,7 +100,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("a call without a user's token as Bearer gets 401 missing_token", async () => {
+  it("a call without a user's token after Bearer gets 401 missing_token", async () => {
     await expectRefused(api, null, "missing_token");
     const token = await signUser(key, "user");
     const schemes = [`Basic ${token}`, `Token ${token}`, token, `Bearer ${token} x`, `Bearer${token}`];
@@ -213,7 +213,7 @@ describe("a user's token", () => {
     expect(await reasonOf({ exp: secondsFromNow(-60) })).toMatch(/"exp" claim timestamp check failed/);
   });
 
-  it("a user's token is refused if no keys are configured, even one of npm start", async () => {
+  it("a user's token is refused if no keys are configured, even a token of npm start", async () => {
     await expectRefused(keyless, `Bearer ${await signUser(key, "user")}`, "invalid_token");
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
     await expectRefused(keyless, `Bearer ${await mintUserToken(directory, "user", 60_000)}`, "invalid_token");
@@ -253,7 +253,7 @@ describe("keys fetched by HTTP", () => {
       (error) => (error instanceof AppError ? error.code : error),
     );
 
-  it("keys are fetched by HTTP once for many concurrent and later tokens", async () => {
+  it("the service fetches keys for users' tokens once for many concurrent and later tokens", async () => {
     const token = await signUser(key, "user");
     const all = await Promise.all(Array.from({ length: 20 }, () => users.authenticate(token)));
     expect(new Set(all)).toEqual(new Set(["user"]));
@@ -263,7 +263,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(1);
   });
 
-  it("keys are fetched again for an unknown key id, but only once per cooldown", async () => {
+  it("the service fetches keys for users' tokens again for an unknown key id, once per cooldown", async () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(key, next);
@@ -276,7 +276,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(2);
   });
 
-  it("fetching keys by HTTP and verifying tokens do not use the host's clock", async () => {
+  it("fetching keys and verifying users' tokens does not use the host's clock", async () => {
     const [ended = "", valid = ""] = await Promise.all(
       [-50, 30].map((minutes) => signClaims(key, { sub: "user", exp: secondsFromNow(minutes * 60) })),
     );
@@ -290,7 +290,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(3);
   });
 
-  it("keys that are no longer published verify no token after ten minutes", async () => {
+  it("keys that are no longer published verify no user's token after ten minutes", async () => {
     const token = await signUser(key, "user", { exp: secondsFromNow(86_400) });
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
     const next = await makeIssuerKey();
@@ -309,7 +309,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
   });
 
-  it("a fetched key verifies a token at most every five seconds, and no expired token", async () => {
+  it("a user's token is verified at most every five seconds, and is refused once it has expired", async () => {
     const verified = vi.spyOn(crypto.subtle, "verify");
     const token = await signUser(key, "user", { exp: secondsFromNow(12) });
     for (let i = 0; i < 5; i++) expect(await codeOf(token)).toBe("accepted");
@@ -325,7 +325,7 @@ describe("keys fetched by HTTP", () => {
     verified.mockRestore();
   });
 
-  it("the ten thousand tokens that were verified last are not verified again", async () => {
+  it("the ten thousand users' tokens that were verified last are not verified again", async () => {
     const verified = vi.spyOn(crypto.subtle, "verify").mockResolvedValue(true);
     const tokens = Array.from({ length: 10_001 }, (_, n) => fakeToken(key.kid, `user-${n}`));
     for (const token of tokens) await users.authenticate(token);
@@ -337,7 +337,7 @@ describe("keys fetched by HTTP", () => {
     verified.mockRestore();
   });
 
-  it("fetched keys stay in use while their address is unreachable, with one log line per ten seconds", async () => {
+  it("fetched keys stay in use while their URL is unreachable, with one log line per ten seconds", async () => {
     const [warnings, reports]: [unknown[], unknown[]] = [[], []];
     const log = { warn: (...told: unknown[]) => void warnings.push(told[1]) };
     users = openUsers(server.url, { log, reportToken: (...told) => void reports.push(told) });
@@ -369,7 +369,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
   });
 
-  it("calls with a token get 503 while no keys can be fetched, and anonymous calls succeed", async () => {
+  it("calls with a user's token get 503 while no keys can be fetched, and anonymous calls succeed", async () => {
     vi.useRealTimers();
     const withoutKeys = await startApi(servers, {
       AUTH_JWKS_URL: `http://127.0.0.1:${await findSteadyPort()}/jwks.json`,
@@ -391,13 +391,13 @@ describe("keys fetched by HTTP", () => {
   });
 });
 
-it("a process refuses to start if the file of keys is missing or not JSON", () => {
+it("a process refuses to start if the file of keys for users' tokens is missing or not JSON", () => {
   const sentence = /^AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set$/;
   expect(() => openUsers("file:///nowhere/jwks.json")).toThrow(sentence);
   expect(() => openUsers(import.meta.url)).toThrow(sentence);
 });
 
-it("the keys of npm start are generated once, stay private, and sign tokens with a lifetime", async () => {
+it("npm start generates keys for users' tokens once, keeps them private, and signs tokens with an end", async () => {
   const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
   try {
     const url = await useLocalUserKeys(directory);

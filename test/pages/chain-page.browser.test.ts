@@ -96,7 +96,7 @@ it.each([
     "Verbonden met vermelding 1",
     "hash van vermelding 2 kopiëren",
   ],
-])("the verification page and its script speak a browser's language: %s", async (locale, last, whole, link, copy) => {
+])("the verification page and its script use the browser's language: %s", async (locale, last, whole, link, copy) => {
   const visited = await visit(addressOf(redeemed), { locale });
   const { page } = visited;
   await page.locator("#verdict.good").waitFor();
@@ -110,7 +110,7 @@ it.each([
   await expectSound(visited, `verification-${locale}`);
 });
 
-it("the verification page shows each time once to a reader in UTC", async () => {
+it("the verification page shows each time only once to a reader in UTC", async () => {
   const { page } = await visit(addressOf(redeemed), { timezoneId: "UTC" });
   await page.locator("#verdict.good").waitFor();
   expect(await page.getByText("local time").count()).toBe(0);
@@ -246,7 +246,7 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
   expect(await page.locator("tr.faulty").count()).toBe(1);
 });
 
-it("the verification page shows an erased entry and an intact history", async () => {
+it("the verification page shows an erased entry of a history that is intact", async () => {
   const { page } = await visit(addressOf(erased));
   await page.locator("#verdict.good").waitFor();
   expect(await page.locator("#entry-2 .sentence").innerText()).toMatch(/Erased on .+, the record's hash is kept\.$/);
@@ -293,7 +293,7 @@ it("the verification page does not reload while a hash is expanded or a payload 
   await reloaded;
 });
 
-it("the verification page checks a long chain page by page, with the links between pages", async () => {
+it("the verification page checks a long chain page by page, including the links between pages", async () => {
   const { page, complaints } = await visit(addressOf(long));
   await page.getByText("Every link on this page is valid.").waitFor();
   expect(await page.locator("#verdict strong").innerText()).toMatch(/^Entries 1 to 50 of a longer history\./);
@@ -307,7 +307,7 @@ it("the verification page checks a long chain page by page, with the links betwe
   expect(complaints).toEqual([]);
 });
 
-it("the verification page without JavaScript shows the events in a table, and what to compare", async () => {
+it("the verification page without JavaScript lists the events in a table, and says what to compare", async () => {
   const { page, complaints } = await visit(addressOf(redeemed), { javaScriptEnabled: false });
   expect(await page.locator("#verdict").innerText()).toMatch(/^Redeemed on \d+ \w+ \d{4}, \d\d:\d\d UTC\.$/);
   await page.locator("#entry-2 summary").click();
@@ -324,7 +324,7 @@ it("the verification page without JavaScript shows the events in a table, and wh
   expect(complaints).toEqual([]);
 });
 
-it("a payload pasted into the page is hashed and located, and is never sent", async () => {
+it("the verification page hashes a pasted payload, finds its entry and never sends the payload", async () => {
   const { page, complaints } = await visit(addressOf(redeemed));
   await page.locator("#verdict.good").waitFor();
   const requests: string[] = [];
@@ -347,7 +347,7 @@ it("a payload pasted into the page is hashed and located, and is never sent", as
   expect([requests, page.url(), complaints]).toEqual([[], addressOf(redeemed), []]);
 });
 
-it("a pasted payload with one changed byte is rejected with its entry's number", async () => {
+it("the verification page rejects a pasted payload with one changed byte, and names its entry", async () => {
   const { page } = await visit(addressOf(redeemed));
   const payload = redeemed.payloads[1] ?? "";
   for (const changed of [
@@ -363,7 +363,7 @@ it("a pasted payload with one changed byte is rejected with its entry's number",
   }
 });
 
-it("a pasted payload with the right hash but another sequence and link is rejected", async () => {
+it("the verification page rejects a pasted payload with a right hash but a wrong sequence and link", async () => {
   const said = { ...JSON.parse(redeemed.payloads[1] ?? ""), sequence: 7, previousHash: "1".repeat(64) };
   const forged = JSON.stringify(said);
   const hash = createHash("sha256").update(forged).digest("hex");
@@ -375,7 +375,7 @@ it("a pasted payload with the right hash but another sequence and link is reject
   ]);
 });
 
-it("the page distinguishes a pasted payload from other text and from another voucher's payload", async () => {
+it("the verification page distinguishes a pasted payload from other text and another voucher's payload", async () => {
   const { page, complaints } = await visit(addressOf(redeemed));
   await paste(page, pending.payloads[0] ?? "", "This payload is about another voucher");
   const markup = "<img src=x onerror=alert(1)>";
@@ -391,7 +391,7 @@ it("the page distinguishes a pasted payload from other text and from another vou
   expect(complaints).toEqual([]);
 });
 
-it("the page over plain HTTP says that it cannot hash a pasted payload", async () => {
+it("the verification page over plain HTTP says that it cannot hash a pasted payload", async () => {
   const address = new URL(addressOf(redeemed));
   address.hostname = "vouchers.test";
   const { page, complaints } = await visit(address.href);

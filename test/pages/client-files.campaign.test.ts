@@ -75,9 +75,7 @@ const SAMPLES = [
   ["sandbox-issuer.mjs", "issue", '"outcome":"issued"'],
 ] as const;
 
-it.each(
-  CLIENTS,
-)("%s repeats a redeem after an answer from another server, and reports no refusal", async (file, program) => {
+it.each(CLIENTS)("%s repeats a redeem after a response from elsewhere than the service", async (file, program) => {
   const outcomes = ODD.map(async ([name, odd]) => [
     name,
     await against(oddOnce(odd), (url) => start(program, [file], url)),
@@ -86,7 +84,7 @@ it.each(
   expect(await Promise.all(outcomes)).toEqual(ODD.map(([name]) => [name, right]));
 });
 
-it.each(CLIENTS)("%s reports an unknown outcome after answers from other servers only", async (file, program) => {
+it.each(CLIENTS)("%s reports an unknown outcome if the service sent none of the responses", async (file, program) => {
   const run = (url: string) => start(program, [file], url);
   const { stdout } = await against(text(404, "<h1>Not Found</h1>"), (url) =>
     start(program, [file], url, { PATIENCE: "2" }),
@@ -114,12 +112,12 @@ it.each(
   });
 });
 
-it.each(SAMPLES)("%s repeats a step after an answer from another server", async (file, step, outcome) => {
+it.each(SAMPLES)("%s repeats a step after a response from elsewhere than the service", async (file, step, outcome) => {
   const outcomes = ODD.map(async ([name, odd]) => [name, (await runSample(file, step, oddOnce(odd))).stdout]);
   expect(await Promise.all(outcomes)).toEqual(ODD.map(([name]) => [name, expect.stringContaining(outcome)]));
 });
 
-it("sandbox-client.mjs reports a refusal only if the answer proves it", async () => {
+it("sandbox-client.mjs reports a refusal only if the response proves that the service refused", async () => {
   for (const [status, code, outcome] of [
     [401, "unknown_key", "unknown"],
     [403, "address_not_allowed", "unknown"],

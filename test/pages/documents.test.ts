@@ -18,7 +18,7 @@ it("docs/errors.md explains each error code, in the order of statuses", () => {
   expect(listed).toEqual(listed.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)));
 });
 
-it("docs/attackers.md explains each scope of a stolen key", () => {
+it("docs/attackers.md explains what a thief can do with a stolen key of each scope", () => {
   const [, section = ""] = read("docs/attackers.md").split(/^## With (?:a stolen API key|other secrets)/m);
   expect(Array.from(section.matchAll(/^\| `(.*?)` \|/gm), ([, scope]) => scope)).toEqual(SCOPES);
 });
@@ -85,11 +85,11 @@ describe("connections to Postgres", () => {
     ["docs/scaling.md", `\n| Worker process | ${worker} |`],
     ["docs/scaling.md", `at least ${api} × APIs + ${worker} × workers`],
     ["docker-compose.yml", `An API process uses up to ${api} connections, a worker ${worker}.`],
-  ])("the number of connections in %s is the number that a process opens: %s", (file, told) => {
+  ])("the number of connections in %s is the number that a process can open: %s", (file, told) => {
     expect(read(file)).toContain(told);
   });
 
-  it("docs/design/callers.md has the number of connections for each kind of caller, which add up to the pool", () => {
+  it("docs/design/callers.md has each kind of caller's connections, and their sum is the pool's size", () => {
     const [, table = ""] = /## Kinds of callers\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(read("docs/design/callers.md")) ?? [];
     const sharedBy = {
       organization: "Organization",
@@ -104,7 +104,7 @@ describe("connections to Postgres", () => {
     expect(told.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
-  it("the sizing example and the compose file leave the documented reserve of connections", () => {
+  it("the sizing example and docker-compose.yml leave the documented reserve of connections", () => {
     const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
       /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs\s+and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
     const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
@@ -129,7 +129,7 @@ describe("docs/scaling.md", () => {
   const [api, worker, redis, postgres] = [costOf("API"), costOf("worker"), costOf("Redis"), costOf("Postgres")];
   const master = Math.round(redis * CLUSTER_FACTOR);
 
-  it("docs/scaling.md has the costs of a redemption from docs/benchmarks.md, and their sum", () => {
+  it("docs/scaling.md has the costs of a redemption from docs/benchmarks.md, with the right sum", () => {
     const rowOf = (name: string) => numbersOf(new RegExp(`^\\| ${name} \\|([^|]*)\\|`, "m").exec(scaling)?.[1] ?? "");
     const parts = ["API process", "Worker process", "One Redis", "A master of a Redis Cluster", "A core of Postgres"];
     const costs = parts.map((name) => rowOf(`${name}(?= \\| \\d+ \\| [\\d ]+/s)`)[0]);

@@ -31,7 +31,7 @@ it("the image of a QR code has the right black modules, a margin of four and an 
   expect(markup).toContain('aria-label="QR code of https://vouchers.example.com/r/&#60;code&#62;"');
 });
 
-it("text on the colour of a brand has a contrast of at least 4.5, whatever the colour", () => {
+it("text on a brand's colour has a contrast of at least 4.5, whatever the colour", () => {
   const steps = [0, 31, 63, 95, 117, 118, 119, 127, 159, 191, 223, 255];
   for (const rgb of steps.flatMap((red) => steps.flatMap((green) => steps.map((blue) => [red, green, blue])))) {
     const colour = `#${rgb.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
@@ -55,7 +55,7 @@ it.each([
   ["UTC", "2026-12-31T23:59:59.999Z", "31 December 2026"],
   ["Europe/Berlin", "2026-12-31T23:59:59.999Z", "31 December 2026"],
   ["America/New_York", "2026-12-31T23:59:59.999Z", "31 December 2026, 19:00 GMT-5"],
-])("in %s, a validity that ends before the moment %s is shown with the end %s", (timeZone, end, shown) => {
+])("in the time zone %s, a voucher that is valid until %s is shown with the end %s", (timeZone, end, shown) => {
   const { markup } = localeIn("en").in(timeZone).end(new Date(end));
   expect(markup.replaceAll(/<[^>]+>/g, "")).toBe(shown);
 });

@@ -47,7 +47,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 describe.runIf(HAS.bash)("the checkout in the shell", () => {
-  it("the checkout in the shell looks up, reserves and redeems, and ends its reservation", async () => {
+  it("the guide's shell script for a checkout looks up, reserves and redeems, and ends its reservation", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "A checkout by hand", { CODE: code });
     expect(exitCode).toBe(0);
@@ -55,7 +55,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
     expect(await redeemOf(id)).toMatchObject({ externalRef: "shop-10001", ticket: expect.stringMatching(/^rsv_/) });
   });
 
-  it("the checkout in the shell stops if the reference has redeemed another voucher", async () => {
+  it("the guide's shell script for a checkout stops if the reference has redeemed another voucher", async () => {
     await openShop();
     const second = await issue();
     for (const externalRef of ["shop-10001", "till-4-20002"]) {
@@ -69,7 +69,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
     await openShop();
   });
 
-  it("a till can finish the checkout in the shell with the shop's token", async () => {
+  it("the guide's shell script lets a till redeem with the token of the shop's reservation", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "Shop and till", { CODE: code, TILL_KEY: keys.till });
     expect({ exitCode, answer: JSON.parse(stdout) }).toMatchObject({ exitCode: 0, answer: { redeemed: true } });
@@ -89,7 +89,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     rmSync(join(directory, `order-${externalRef}.json`), { force: true });
   });
 
-  it(`the client in ${language} redeems once when responses get lost, and passes on the code`, async () => {
+  it(`the guide's client in ${language} redeems once when responses get lost, and passes on the code`, async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
     const redeems = () => requests.filter(isRedeem).length;
@@ -114,7 +114,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect(redeems()).toBe(4);
   });
 
-  it(`the client in ${language} repeats the redeem after a crash, and shows the first redeem code`, async () => {
+  it(`the guide's client in ${language} repeats the redeem after a crash, and shows the first code`, async () => {
     const { id, code } = await issue();
     // The first run is killed after its redeem has succeeded but before the response arrives.
     const { promise: redeemed, resolve } = Promise.withResolvers<void>();
@@ -140,7 +140,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     });
   });
 
-  it(`the client in ${language} keeps a paid order after an inconclusive refusal`, async () => {
+  it(`the guide's client in ${language} keeps a paid order after an inconclusive refusal`, async () => {
     const { id, code } = await issue();
     for (const refusal of [
       [401, "unknown_key"],
@@ -164,7 +164,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect(await redeemOf(id)).toMatchObject({ externalRef });
   });
 
-  it(`the client in ${language} shows the service's refusal to the customer and does not retry`, async () => {
+  it(`the guide's client in ${language} shows the service's refusal to the customer and does not retry`, async () => {
     const { code } = await issue();
     await voidVoucher(provisioning(db), partner.organizationId, code, null);
     const { exitCode, stdout } = await run(language, checkout, { CODE: code });
@@ -174,7 +174,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     });
   });
 
-  it(`the client in ${language} refunds the payment after a crash if the voucher is gone`, async () => {
+  it(`the guide's client in ${language} refunds the payment after a crash if the voucher is gone`, async () => {
     const { code } = await issue();
     // The first run charged the customer, and was killed before it stored the charge.
     const order = { externalRef, code, paid: false };
@@ -190,7 +190,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     });
   });
 
-  it(`the client in ${language} delivers nothing if the order's reference redeemed another voucher`, async () => {
+  it(`the guide's client in ${language} delivers nothing if the reference redeemed another voucher`, async () => {
     const [first, second] = [await issue(), await issue()];
     expect((await shop.redeem({ code: first.code, externalRef })).status).toBe(200);
     // A client must stop at either of two signs: the field `otherVoucher`, or another voucher's id.
@@ -213,7 +213,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect((await shop.lookUp(second.code)).body.voucher.status).toBe("Active");
   });
 
-  it(`the client in ${language} adds up a complete day to the cent, and reports an incomplete one`, async () => {
+  it(`the guide's client in ${language} adds up a complete day to the cent, and reports incomplete ones`, async () => {
     const vouchers = await issueVouchers(db, partner, 3);
     const times: string[] = [];
     for (const { code, serial } of vouchers) {
@@ -230,7 +230,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining("Not complete") });
   });
 
-  it(`the client in ${language} leaves the order undecided if it gives up without a response`, async () => {
+  it(`the guide's client in ${language} leaves the order undecided if no response arrives`, async () => {
     const scripts = {
       php: [
         "hopeless.php",
@@ -269,7 +269,7 @@ describe("an order with several vouchers", () => {
   const runOrder = (codes: readonly string[], url = api.url) =>
     run("js", "several-vouchers.mjs", { CODES: codes.join(" "), API: url });
 
-  it("an order with several vouchers redeems each by its ticket, under a separate reference", async () => {
+  it("the guide's order with several vouchers redeems each by its ticket, under a separate reference", async () => {
     const vouchers = [await issue(), await issue()];
     const { exitCode, stdout } = await runOrder(vouchers.map(({ code }) => code));
     const redemptions = await Promise.all(vouchers.map(({ id }) => redeemOf(id)));
@@ -278,7 +278,7 @@ describe("an order with several vouchers", () => {
     for (const one of redemptions) expect(one?.ticket).toMatch(/^rsv_/);
   });
 
-  it("an order with several vouchers redeems nothing if one is refused before the payment", async () => {
+  it("the guide's order with several vouchers redeems none if one is refused before the payment", async () => {
     const [first, second] = [await issue(), await issue()];
     await voidVoucher(provisioning(db), partner.organizationId, second.code, null);
     const refused = await runOrder([first.code, second.code]);
@@ -291,7 +291,7 @@ describe("an order with several vouchers", () => {
     expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
   });
 
-  it("an order with several vouchers redeems the others if one is refused after the payment", async () => {
+  it("the guide's order with several vouchers redeems the others if one is refused after the payment", async () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
     const cancel = passOn((path, body) =>
@@ -314,7 +314,7 @@ describe("an order with several vouchers", () => {
     expect(redemption?.externalRef).toBe("shop-10006-2");
   });
 
-  it("an order with several vouchers redeems by code if a reservation has ended", async () => {
+  it("the guide's order with several vouchers redeems by code if a reservation has ended", async () => {
     const { id, code } = await issue();
     const release = passOn((path, body) =>
       isRedeem(path) && body.includes("ticket") ? shop.release(JSON.parse(body).ticket) : undefined,

@@ -36,7 +36,7 @@ it("the page of packages lists each package with the commands to install and run
     expect((await fetch(`${api.url}/docs/packages/${name}`)).status, name).toBe(404);
 });
 
-it("the Bruno collection is a ZIP file", async () => {
+it("the service serves the Bruno collection as a ZIP file", async () => {
   const zip = Buffer.from(await (await fetch(`${api.url}/docs/packages/bruno.zip`)).arrayBuffer());
   writeFileSync(join(folder, "bruno.zip"), zip);
   const { stdout } = await run("python3", "-m", "zipfile", "-l", "bruno.zip");
@@ -59,7 +59,7 @@ it.each([
   ["node16", "node16"],
   ["esnext", "bundler"],
   ["esnext", "node10"],
-])("installed packages have types for modules of kind %s with the resolution %s", async (module, moduleResolution) => {
+])("installed packages have types under module %s and moduleResolution %s", async (module, moduleResolution) => {
   const uses = `
     import { type VoucherClient, voucherClient } from "partner-voucher-client";
     import { parsePolicy, verifyProof } from "partner-voucher-tlog/verify";

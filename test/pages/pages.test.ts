@@ -40,7 +40,7 @@ it.each([
   ["page", ["application/json;q=0.4, text/html;q=0.5", "text/html;q=0.1, */*;q=0"]],
   ["JSON", [null, "*/*", "application/json", "application/json, text/plain, */*", "image/png", "text/html;q=0"]],
   ["JSON", ["text/html;q=0.5, application/json", "application/*, text/html;q=0.9", "text/html;q=x, */*;q=0.5"]],
-])("an address with a page and JSON returns the %s by Accept, and Vary names it: %s", async (what, accepts) => {
+])("an address with both a page and JSON returns the %s for the Accept headers %s", async (what, accepts) => {
   for (const accept of accepts) {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, kind } = await open(path, accept);
@@ -55,7 +55,7 @@ it.each([
   }
 });
 
-it("an address with a page and JSON answers HEAD without a body, and 405 in JSON for other methods", async () => {
+it("an address with both a page and JSON answers HEAD without a body, and other methods with 405", async () => {
   for (const path of ["/", chainPath(voucher.id)]) {
     const head = await open(path, BROWSER, "HEAD");
     expect([head.status, head.text, head.kind]).toEqual([200, "", "page"]);
@@ -64,7 +64,7 @@ it("an address with a page and JSON answers HEAD without a body, and 405 in JSON
   }
 });
 
-it("every page loads only own files and cannot be framed, and each except a customer's has the version", async () => {
+it("every page loads only the service's files and cannot be framed", async () => {
   for (const path of [
     "/",
     "/check",
@@ -94,7 +94,7 @@ it("every page loads only own files and cannot be framed, and each except a cust
   }
 });
 
-it("the page of a voucher's chain has no inline style or script, and its files' addresses have hashes", async () => {
+it("the page of a voucher's chain has no inline style or script, and its files' URLs contain hashes", async () => {
   const { text } = await open(expertsPath(voucher.id));
   expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
   const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
@@ -129,7 +129,7 @@ it("unknown names under /assets get 404", async () => {
   }
 });
 
-it("the page of a voucher says what it is, its brand and its status, and leaves proofs to experts", async () => {
+it("a voucher's page shows customers its product, brand and status, and leaves proofs to experts", async () => {
   const active = await issue();
   await changeBrand.run(provisioning(servers.db), partner.brandId, {
     logo: null,
@@ -220,7 +220,7 @@ it("the page of a voucher's chain shows an unsealed event as pending, without a 
   expect(text.match(/class="record-hash copied"/g)).toHaveLength(1);
 });
 
-it("a long chain is shown on several pages, each with the hash of the event before its first one", async () => {
+it("a long chain is shown on several pages, each with the hash of the event before the page", async () => {
   const { id } = await issue();
   await appendPending(servers.db, id, 52);
   const numbers = (text: string) => [...text.matchAll(/class="number">(\d+)</g)].map(([, number]) => Number(number));
@@ -248,7 +248,7 @@ it("a long chain is shown on several pages, each with the hash of the event befo
   expect(behind).toContain("There are no entries after number 900.");
 });
 
-it("an unknown voucher or type gets a 404, as a page or in JSON", async () => {
+it("an unknown voucher or entity type gets a 404, as a page or in JSON", async () => {
   for (const path of [
     chainPath("vch_none"),
     chainPath("%00"),
@@ -283,7 +283,7 @@ it("the page of a voucher's chain answers a wrong `after` or `limit` with 400, a
   }
 });
 
-it("the start page and its JSON link to documents and readiness, and without OPS_TOKEN to no console", async () => {
+it("the start page and its JSON link to documents and readiness, and to the console only with OPS_TOKEN", async () => {
   const { text } = await open("/");
   for (const path of ["/docs", "/openapi.json", "/readyz"]) expect(text).toContain(`href="${path}"`);
   expect(text).not.toContain("/ops/");
@@ -297,7 +297,7 @@ it("the start page and its JSON link to documents and readiness, and without OPS
   });
 });
 
-it("the pages put the path of the base address before every address", async () => {
+it("all links on pages begin with the path of BASE_URL", async () => {
   const behindPath = { BASE_URL: "https://vouchers.test/api", OPS_TOKEN: "a token for operators" };
   const { url } = await startApi(servers, behindPath);
   for (const path of [
@@ -355,7 +355,7 @@ it("an unknown address gets 404: browsers get a page with links, programs get JS
 const check = (entered: string, accept: string | null = BROWSER) =>
   open("/check", accept, "POST", api.url, new URLSearchParams({ voucher: entered }));
 
-it("the field for a voucher leads from an id or a verify link to the history", async () => {
+it("the voucher field accepts an id or a verify link, and leads to the voucher's history", async () => {
   for (const entered of [
     voucher.id,
     `  ${voucher.id.toUpperCase()}\n`,
@@ -368,7 +368,7 @@ it("the field for a voucher leads from an id or a verify link to the history", a
   }
 });
 
-it("the field for a voucher keeps a wrong text and explains the problem", async () => {
+it("the voucher field keeps an invalid text and explains the problem", async () => {
   for (const entered of [
     voucher.code,
     "https://evil.test/integrity/events/VoucherInstance/..%2f..",
@@ -396,7 +396,7 @@ it("the start page and /check have a field for the voucher to check", async () =
   }
 });
 
-it("/check ignores its query: a link with a code shows the empty field", async () => {
+it("/check ignores its query, so a link with a code shows an empty field", async () => {
   const json = JSON.stringify({ voucher: voucher.code });
   for (const answer of [
     await open(`/check?voucher=${voucher.code}`),
@@ -455,7 +455,7 @@ it.each([
     "JSON",
     ["application/json", "application/json, text/plain, */*", "application/*", "text/html;q=0.5, application/json"],
   ],
-])("a referrer's link returns the %s to callers with this Accept, including errors: %s", async (what, accepts) => {
+])("a referrer's link returns the %s, even for errors, for these Accept headers: %s", async (what, accepts) => {
   const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 1));
   for (const accept of accepts) {
     for (const [path, status] of [
@@ -471,7 +471,7 @@ it.each([
   expect([head.status, head.kind, head.text]).toEqual([200, what, ""]);
 });
 
-it("a referrer's link as JSON shows the result of a claim by it", async () => {
+it("a referrer's link as JSON shows which offer a claim by the link would get", async () => {
   const validUntil = new Date("2051-03-01T12:00:00Z");
   const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly", validUntil });
   await offerBatch(servers.db, offer, 3, { validUntil: new Date("2052-03-01T12:00:00Z") });
@@ -500,7 +500,7 @@ it("a referrer's link as JSON shows the result of a claim by it", async () => {
   expect(await read(soldOut)).toMatchObject({ code: soldOut, ...none });
 });
 
-it("a referrer's link leads to the storefront with its code", async () => {
+it("a referrer's link as a page leads to STOREFRONT_URL with the link's code", async () => {
   const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 1));
   const { text } = await open(`/r/${code}`);
   expect(text).not.toContain('class="button"');

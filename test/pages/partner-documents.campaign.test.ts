@@ -10,7 +10,7 @@ const { api, startApi } = useService({ workers: [] });
 const DOCUMENTS = allDocuments(REFERENCE.documents);
 const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null);
 
-it("the documents for partners are short pages that link to each other and load only own files", async () => {
+it("the documents for partners are pages that link to each other and load only the service's files", async () => {
   for (const { path, text: source } of PAGES) {
     const { status, type, headers, text, addresses } = await open(path);
     expect({ path, status, type }).toEqual({ path, status: 200, type: "text/html; charset=utf-8" });
@@ -25,7 +25,7 @@ it("the documents for partners are short pages that link to each other and load 
   }
 });
 
-it("the tree beside each document has all documents", () => {
+it("the list of documents beside each document names all documents", () => {
   const files = globSync("**/*.md", { cwd: "docs" });
   expect(PAGES.map(({ name }) => name).toSorted()).toEqual(files.toSorted());
 });
@@ -42,7 +42,7 @@ it.each([
   expect(text).toContain("<mark>");
 });
 
-it("the search of the documents reports an empty result, and shows the query as text", async () => {
+it("the search of the documents says if it finds nothing, and shows the query as text", async () => {
   expect((await search("<b>zzzzqqq")).text).toMatch(/Nothing was found for “<bdi>&#60;b&#62;zzzzqqq<\/bdi>”/);
   for (const odd of ["", "   ", "\0", "$^+|(", "x".repeat(10_000)]) expect((await search(odd)).status).toBe(200);
   expect((await open("/docs/search?q=retry")).text).not.toContain("<mark>");
@@ -54,7 +54,7 @@ it("the documents for partners show the service's own address in examples", asyn
   expect(text).not.toContain("https://vouchers.example.com");
 });
 
-it("a link to a document of a missing wing is plain text, and no other link is", async () => {
+it("a document's link to a document of an absent wing becomes plain text, and other links stay", async () => {
   const served = DOCUMENTS.map(({ name }) => name);
   for (const { name, path, text } of PAGES)
     for (const [, file = ""] of text.matchAll(/\]\((?!https?:)([\w./-]+\.md)/g)) {
@@ -134,7 +134,7 @@ it.each([
   for (const code of shown) expect(code).toContain('<span class="hljs-');
 });
 
-it("the reference, the start page and every page's head link to the documents for partners", async () => {
+it("the API reference, the start page and every page's header link to the documents for partners", async () => {
   for (const path of ["/docs", "/docs/errors"]) expect((await open(path)).addresses).toContain("/docs/guide");
   const start = await read(await fetch(api.url, { headers: { accept: "text/html" } }));
   expect(start.addresses.filter((address) => address === "/docs/guide")).toHaveLength(2);
@@ -153,7 +153,7 @@ it("the documents for partners have links below the path of BASE_URL", async () 
 it.each([
   "/openapi.json",
   "/docs/chain-vectors.json",
-])("%s is JSON, is compressed, and is not sent again to a caller with a valid copy", async (path) => {
+])("%s is JSON, is compressed, and is not sent again to a caller that has a valid copy", async (path) => {
   const first = await fetch(api.url + path, { headers: { "accept-encoding": "gzip" } });
   const etag = first.headers.get("etag") ?? "";
   expect(Object.keys((await first.json()) as object).length).toBeGreaterThan(1);
@@ -167,7 +167,7 @@ it("crawlers may read the documents, but no page of a voucher", async () => {
   expect((await open("/robots.txt")).text).toMatch(/^User-agent: \*\n(Allow: \S+\n)+Disallow: \/\n$/);
 });
 
-it("security.txt has SECURITY_CONTACT for half a year, and does not exist without it", async () => {
+it("security.txt names SECURITY_CONTACT and expires in half a year, and is 404 without that variable", async () => {
   const path = "/.well-known/security.txt";
   expect((await open(path)).status).toBe(404);
   const { url } = await startApi({ SECURITY_CONTACT: "mailto:security@shop.example" });

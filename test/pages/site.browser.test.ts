@@ -42,7 +42,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     }
   });
 
-  it("the field for a voucher shows the problem of a wrong text beside it, and passes axe", async () => {
+  it("the voucher field on a page shows the problem of an invalid text beside the field, and passes axe", async () => {
     const visited = await visit(`${api.url}/check`, options);
     const requested: string[] = [];
     visited.page.on("request", (request) => requested.push(request.url()));
@@ -67,7 +67,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     await visited.page.waitForURL(`${api.url}/`);
   });
 
-  it("the pages of customers fit 360 px with long names and a brand's logo, and pass axe", async () => {
+  it("customers' pages fit 360 px with long names and a brand's logo, and pass axe", async () => {
     const offer = await makeOffer(db, 2);
     const { code } = await makeReferral(db, offer);
     const { rows } = await db.query("SELECT brand_id AS brand FROM products WHERE id = $1", [offer.productId]);
@@ -89,7 +89,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     }
   });
 
-  it("the reference page shows its operations, does not overflow and passes axe", async () => {
+  it("the API reference page shows its operations, does not overflow and passes axe", async () => {
     const visited = await visit(`${api.url}/docs`, options);
     const tags = visited.page.locator(".opblock-tag");
     await tags.first().waitFor();
@@ -171,7 +171,7 @@ it("readers can search the documents and choose the samples' language without Ja
   await page.waitForURL(`${api.url}/docs/proof`);
 });
 
-it("the reference links to the guide, whose sections and documents work without JavaScript", async () => {
+it("the API reference page links to the guide, whose sections and documents work without JavaScript", async () => {
   const { page } = await visit(`${api.url}/docs`, { javaScriptEnabled: false });
   await page.getByRole("link", { name: "openapi.json" }).click();
   await page.waitForURL(`${api.url}/openapi.json`);
@@ -217,7 +217,7 @@ async function call(
   return { status, body: JSON.parse(await live.locator(".highlight-code code").first().innerText()) };
 }
 
-it("the reference page calls with a partner's key, which it does not store, and with a user's token", async () => {
+it("the API reference page sends calls with a partner's key, which it does not store, or a user's token", async () => {
   const { code } = await issue();
   const { key } = keys.till;
   const { productId, vouchers } = await makeOffer(db, 1);
@@ -233,7 +233,7 @@ it("the reference page calls with a partner's key, which it does not store, and 
   expect(complaints).toEqual([]);
 });
 
-it("the reference page names BASE_URL if it was opened at another address", async () => {
+it("the API reference page links to BASE_URL if it was opened at another address", async () => {
   const { page } = await visit("about:blank");
   // The notice does not need Swagger UI, which takes seconds to start.
   await page.route(/swagger-ui-bundle/, (route) => route.abort());

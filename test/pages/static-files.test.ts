@@ -45,7 +45,7 @@ it.each([
   ["identity;q=0, gzip;q=0.1", "gzip"],
   ["BR", "br"],
   ["br;q=nonsense, ,;;", undefined],
-])("a public file for Accept-Encoding %j has the encoding %s", async (accepted, encoding) => {
+])("a public file is sent for Accept-Encoding %j with the encoding %s", async (accepted, encoding) => {
   const { status, headers } = await ask(SCRIPT, { "accept-encoding": accepted });
   expect([status, headers["content-encoding"]]).toEqual([200, encoding]);
 });

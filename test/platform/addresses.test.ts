@@ -32,6 +32,6 @@ it.each([
   // Addresses that look as if they contained an IPv4 address, but are in no network whose addresses do.
   ...["::8.8.8.8", "::ffff:0:8.8.8.8", "64:ff9b:2::8.8.8.8", "2001::808:808", "::1", "::", "fe80::1%eth0", "fd00::1"],
   ...["2001:db8::1", "ff02::1", "localhost", "", "8.8.8.8:80", "[::ffff:8.8.8.8]", "8.8.8", "64:ff9b::8.8.8.8%eth0"],
-])("isPublicAddress refuses private addresses and other texts: %s", (address) => {
+])("isPublicAddress refuses private addresses and texts that are no address: %s", (address) => {
   expect(isPublicAddress(address)).toBe(false);
 });

@@ -44,13 +44,13 @@ it.each<[on: boolean, env: Environment]>([
   expect(read(env).traces.on).toBe(on);
 });
 
-it("the configuration finds the service's name for traces in each variable of OpenTelemetry", () => {
+it("the configuration recognizes a service name in each of OpenTelemetry's variables", () => {
   expect(read({ OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test" }).traces.serviceNamed).toBe(false);
   expect(read({ OTEL_SERVICE_NAME: "till" }).traces.serviceNamed).toBe(true);
   expect(read({ OTEL_RESOURCE_ATTRIBUTES: "a=b,service.name=till" }).traces.serviceNamed).toBe(true);
 });
 
-it("the configuration needs the addresses of Postgres and Redis, and has a default for the rest", () => {
+it("the configuration requires the addresses of Postgres and Redis, and has defaults for the rest", () => {
   const { reservationTokenSecrets, workerQueues, queues, ...others } = readConfig(REQUIRED);
   expect(queues).toBe(CONFIG_PARTS.queues);
   expect(others).toEqual({
@@ -111,7 +111,7 @@ it("the configuration needs the addresses of Postgres and Redis, and has a defau
 it.each([
   ["SWEEP_INTERVAL_MS", "VouchersSweeperStopped", 60_000],
   ["LOG_INTERVAL_MS", "VouchersLogLag", 30_000],
-])("%s is at most half of the time after which the alert %s is raised", (variable, name, maxMs) => {
+])("the maximum of %s is at most half of the time after which the alert %s is raised", (variable, name, maxMs) => {
   const rules = readFileSync(new URL("../../docs/observability/prometheus-rules.yml", import.meta.url), "utf8");
   const expr = new RegExp(`alert: ${name}\\n +expr: (.*)`).exec(rules)?.[1] ?? "";
   const [, seconds] = /\[(\d+)s\]|> (\d+)$/.exec(expr)?.filter(Boolean) ?? [];
@@ -206,7 +206,7 @@ it.each([
   "postgres://app:pa55@a:5432,b:5432/vouchers",
   "postgresql:///vouchers?host=a,b",
   "postgres://a/vouchers?sslmode=require&host=a%2Cb",
-])("the configuration refuses several hosts in %s, and shows the right form", (url) => {
+])("the configuration refuses several hosts in %s, and shows a correct address", (url) => {
   const [complaint = "", ...more] = complaints({ DATABASE_URL: url });
   expect(more).toEqual([]);
   expect(complaint.split("; ")).toEqual([
@@ -227,7 +227,7 @@ it.each(["DATABASE_URL", "REDIS_URL"])("the configuration says that the password
   }
 });
 
-it("the configuration accepts an @ in an address's parameter, and an encoded password", () => {
+it("the configuration accepts an @ in an address's parameter, and a percent-encoded password", () => {
   for (const url of ["postgres://h/x?user=me@corner", "postgres://a:%23%2F%3F%40@h/x", "postgres://me@corner:1@h/x"])
     expect(read({ DATABASE_URL: url }).databaseUrl).toBe(url);
 });
@@ -374,7 +374,7 @@ afterAll(() => rmSync(dirname(secretFile), { recursive: true }));
 
 it.each(
   VARIABLE_NAMES,
-)("%s is read without surrounding white space, and refused with quotes or an inner line end", (name) => {
+)("the configuration reads %s without surrounding white space, and refuses quotes or an inner line end", (name) => {
   const value = VALID[name] ?? "";
   const expected = read({ ...VALID, [name]: value });
   for (const text of [`${value}\n`, `${value}\r`, `${value}\r\n`, ` ${value}\t`, `\ufeff${value}\u00a0`])
@@ -383,7 +383,9 @@ it.each(
     expect(complaints({ ...VALID, [name]: text }), JSON.stringify(text)).toEqual([expect.stringMatching(`^${name} `)]);
 });
 
-it.each(secretNames(CONFIG_PARTS))("%s may be in a file or in a variable, but not in both", (name) => {
+it.each(
+  secretNames(CONFIG_PARTS),
+)("the configuration reads %s from a file or from a variable, but refuses both", (name) => {
   const value = VALID[name] ?? "p".repeat(16);
   const { [name]: _, ...others } = VALID;
   const file = { [`${name}_FILE`]: secretFile };
@@ -407,14 +409,14 @@ it("the configuration names every wrong variable at once, one per line", () => {
   expect(lines).toContain("REDIS_URL is not set");
 });
 
-it("the message about a wrong secret or address does not show its value", () => {
+it("the configuration's message about a wrong secret or address does not show the value", () => {
   const DATABASE_URL = "mysql://app:pa55word@db/x";
   const lines = complaints({ RESERVATION_TOKEN_SECRET: "s3cr3t,s3cr3t", OPS_TOKEN: "s3cr3t", DATABASE_URL });
   expect(lines).toHaveLength(3);
   expect(lines.join()).not.toMatch(/s3cr3t|pa55word/);
 });
 
-it("production refuses the development secret, set or by default, anywhere in the list", () => {
+it("production refuses the development secret for reservation tokens, anywhere in the list or by default", () => {
   const [development = ""] = readConfig(REQUIRED).reservationTokenSecrets;
   for (const value of [undefined, "", development, `${OWN_SECRET},${development}`, `${development},${OWN_SECRET}`]) {
     for (const readOf of [readApiConfig, readWorkerConfig]) {
@@ -500,7 +502,7 @@ it("WORKER_SHARDS accepts shards up to the larger number of QUEUE_SHARDS", () =>
   }
 });
 
-it("alerts may use private addresses and plain HTTP only where webhooks may", () => {
+it("ALERT_URL may be a private address or plain HTTP only if WEBHOOK_ALLOW_PRIVATE is true", () => {
   for (const ALERT_URL of ["http://127.0.0.1:9000/alerts", "https://10.0.0.1/alerts"]) {
     expect(complaints({ ALERT_URL })).toEqual([expect.stringMatching(/^ALERT_URL must be /)]);
     expect(complaints({ ALERT_URL }, readAlertConfig)).toEqual([expect.stringMatching(/^ALERT_URL must be /)]);
@@ -508,14 +510,14 @@ it("alerts may use private addresses and plain HTTP only where webhooks may", ()
   }
 });
 
-it("webhooks may use private addresses only outside production", () => {
+it("WEBHOOK_ALLOW_PRIVATE=true is refused in production", () => {
   for (const readOf of [readConfig, readWebhookConfig]) {
     const lines = complaints({ ...PRODUCTION, WEBHOOK_ALLOW_PRIVATE: "true" }, readOf);
     expect(lines).toEqual([expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE is true/)]);
   }
 });
 
-it("a worker process needs the secrets of its queues only", () => {
+it("a worker process needs only the secrets of its own queues", () => {
   const only = (WORKER_QUEUES: string, env = {}) => complaints({ WORKER_QUEUES, ...env }, readWorkerConfig);
   expect(only("webhook")).toEqual([expect.stringMatching(/^WEBHOOK_SECRET is not set/)]);
   expect(only("webhook", { WEBHOOK_SECRET: OWN_SECRET })).toEqual([]);

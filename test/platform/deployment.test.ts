@@ -30,7 +30,7 @@ function openFence(store: SharedMemory) {
   return { deployment, clock: { passMs } };
 }
 
-it("a process that has reached a promoted standby then refuses the former primary", async () => {
+it("DatabaseFence refuses the former primary once it has admitted a promoted standby", async () => {
   const deployment = new DatabaseFence(log);
   const [former, promoted, again] = [
     new Connection(new Server("00000001")),
@@ -46,7 +46,7 @@ it("a process that has reached a promoted standby then refuses the former primar
   expect(deployment.serverId).toBe("d/db/00000002/1");
 });
 
-it("a restarted server counts as another server, to which no earlier connection belongs", async () => {
+it("DatabaseFence treats a restarted server as another server, and closes all earlier connections", async () => {
   const deployment = new DatabaseFence(log);
   const [before, after] = [new Connection(new Server("00000001")), new Connection(new Server("00000001", "2"))];
   await deployment.admit(before.client);
@@ -60,7 +60,7 @@ it("a restarted server counts as another server, to which no earlier connection 
   ]);
 });
 
-it("a second login's connection must belong to the server in use, and closes with the others", async () => {
+it("DatabaseFence admits a second login only to the server in use, and closes it with the others", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001");
   await expect(deployment.admitLogin(new Connection(server).client)).rejects.toThrow("not been reached yet");
@@ -76,7 +76,7 @@ it("a second login's connection must belong to the server in use, and closes wit
   expect(login.closed).toBe(true);
 });
 
-it("a starting process waits until the others are silent, then compares its server with their marks", async () => {
+it("a starting process waits for other processes' silence, then refuses a server without their mark rows", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const { deployment, clock } = openFence(shared.store);
   const copy = new Server("00000001", "1", ["a", "c", "d"]);
@@ -89,7 +89,7 @@ it("a starting process waits until the others are silent, then compares its serv
   expect([deployment.serverId, shared.memory?.started]).toEqual(["d/db/00000001/2", "2"]);
 });
 
-it("a process that started without Redis leaves its server when Redis names another one", async () => {
+it("a process that started without Redis leaves its server if Redis names a mark row that it lacks", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   let read: SharedMemory["read"] = async () => null;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
@@ -106,7 +106,7 @@ it("a process that started without Redis leaves its server when Redis names anot
   expect(shared.written).toEqual([]);
 });
 
-it("a process compares its restarted server with the marks that others have shared meanwhile", async () => {
+it("a process refuses its restarted server without mark rows that other processes have seen meanwhile", async () => {
   const shared = shareOf(null);
   const { deployment, clock } = openFence(shared.store);
   const server = new Server("00000001", "1", ["a", "b"]);
@@ -120,7 +120,7 @@ it("a process compares its restarted server with the marks that others have shar
   for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
 });
 
-it("a process uses a mark once Redis has it or is unreachable, and never replaces a newer mark in Redis", async () => {
+it("a process relies on a mark row only once its id is in Redis, and replaces no newer id there", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   const written = Promise.withResolvers<void>();
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -200,7 +200,7 @@ it.concurrent.each<[string, string, string[], number]>([
   onOriginal.deployment.close();
 });
 
-it("a former primary is refused while its successor is silent, unless a later loss was accepted on it", async () => {
+it("a former primary is refused while its successor is silent, unless an operator accepted the loss", async () => {
   const shared = shareOf({ position: 2, id: "b" }, "2", null, LATER);
   const { deployment, clock } = openFence(shared.store);
   const former = new Server(SAME, "1", ["a"]);
@@ -214,7 +214,7 @@ it("a former primary is refused while its successor is silent, unless a later lo
   expect(shared.memory).toMatchObject({ started: "1", newest: null, acceptedLosses: ["new"] });
 });
 
-it("of two processes on waiting servers, the first makes its server current, and the other one waits", async () => {
+it("of two processes that wait for different servers, the first to get its server makes the other wait", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   const waiting = ["1", "2"].map((started) => ({
     ...openFence(shared.store),
@@ -229,7 +229,7 @@ it("of two processes on waiting servers, the first makes its server current, and
   expect([shared.written.length, shared.memory?.started]).toEqual([1, "1"]);
 });
 
-it("a server waits again after Redis was unavailable, because other processes could share no mark", async () => {
+it("a waiting process begins its wait again after Redis was unavailable to other processes", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   let read = shared.store.read;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
@@ -253,7 +253,7 @@ it("a server waits again after Redis was unavailable, because other processes co
   await expect(admitOther()).rejects.toMatchObject(waits);
 });
 
-it("a process uses a mark only after it has shared the mark, even while another process writes", async () => {
+it("a process relies on a mark row only once its id is in Redis, even while another process writes", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   let isFirst = true;
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -270,7 +270,7 @@ it("a process uses a mark only after it has shared the mark, even while another 
   expect(shared.memory?.newest?.id).toBe("c");
 });
 
-it("a process admits a server without the remembered mark only if the loss was accepted after that mark", async () => {
+it("a process refuses a server without its newest mark row, unless an operator accepted the loss later", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a", "b"]);
   server.acceptedLosses = ["old"];
@@ -287,7 +287,7 @@ it("a process admits a server without the remembered mark only if the loss was a
   expect(deployment.memory?.newest).toBeNull();
 });
 
-it("a connection whose answer arrives after a newer mark is compared with that mark", async () => {
+it("a connection whose check ends after a newer mark row was read must have that row too", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);
@@ -305,7 +305,7 @@ it("a connection whose answer arrives after a newer mark is compared with that m
   await expect(admitted[1]).rejects.toMatchObject(setBack);
 });
 
-it("DatabaseFence does not remember a mark whose COMMIT returns after another server was admitted", async () => {
+it("DatabaseFence ignores a mark row whose COMMIT returns after another server was admitted", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);

@@ -59,7 +59,7 @@ describe.skipIf(!hasCoreRules() || !hasProgram("nginx")).each([1, 2])("the core 
     await nginx?.stop();
   });
 
-  it(`the core rule set at level ${level} lets each request of the Bruno collection through`, async () => {
+  it(`the OWASP core rule set at level ${level} lets each request of the Bruno collection through`, async () => {
     const apiKey = await makeSecret([...SCOPES]);
     // Leaves out receipts, because this service has no log.
     const requests = REQUESTS.filter(({ http }) => !http.url.includes("/receipt"));
@@ -75,7 +75,7 @@ describe.skipIf(!hasCoreRules() || !hasProgram("nginx")).each([1, 2])("the core 
     ["python3", "verify_chain.py"],
     ["php", "verify-chain.php"],
     ["bash", "verify-chain.sh"],
-  ])(`the core rule set at level ${level} lets the calls of %s %s through`, async (program, file) => {
+  ])(`the OWASP core rule set at level ${level} lets the calls of %s %s through`, async (program, file) => {
     if (!hasProgram(program, program === "php" ? "php-cli" : program)) return;
     const folder = mkdtempSync(join(tmpdir(), "voucher-programs-"));
     cpSync("docs", folder, { recursive: true });
@@ -91,7 +91,7 @@ describe.skipIf(!hasCoreRules() || !hasProgram("nginx")).each([1, 2])("the core 
     expect(apache.takeMatchedRules()).toEqual([]);
   });
 
-  it(`the core rule set at level ${level} accepts texts that shops and persons write, and every form`, async () => {
+  it(`the OWASP core rule set at level ${level} accepts shops' and persons' texts, and every form`, async () => {
     const till = partnerClient(apache.url, await makeSecret(["voucher.read", "voucher.redeem"]));
     const ops = { headers: { ...basic(OPS_TOKEN), origin: apache.url } };
     const portal = { headers: { ...basic(await makeSecret(["voucher.read"])), origin: apache.url } };
@@ -167,6 +167,6 @@ it("the service refuses a Redis server whose certificate it cannot verify", asyn
   expect(untrusting.stderr).toMatch(/^Redis at .* cannot be used: .* Name the file .* in NODE_EXTRA_CA_CERTS\.\n$/);
 });
 
-it("docs/servers.md has the rights of the Redis user", () => {
+it("docs/servers.md lists the Redis rights that the service needs", () => {
   expect(readFileSync("docs/servers.md", "utf8")).toContain(`ACL SETUSER vouchers on >PASSWORD ${ACL_RULES}\n`);
 });

@@ -21,7 +21,7 @@ it("a lifetime closes its resources in reverse order, one by one, even if one fa
   expect(told).toEqual(["server closes", "server closed", "committer closes", "pool closes", "pool closed"]);
 });
 
-it("a lifetime aborts running work if closing takes long, and otherwise lets it finish", async () => {
+it("a lifetime aborts running work only if closing takes too long", async () => {
   const long = openLifetime(5);
   long.use({ close: () => new Promise((resolve) => long.endRuns.addEventListener("abort", () => resolve())) });
   await long.close();

@@ -45,7 +45,7 @@ const OF_ANOTHER_USER: typeof STOPPED =
 it.each([
   ...STOPPED,
   ...OF_ANOTHER_USER,
-])("the log drops and counts lines, and delays no work and no exit, while its output is %s", async (_, command) => {
+])("the process log drops and counts lines, and delays no work, while its output is %s", async (_, command) => {
   const { started, pid, stallMs, dropped } = await run(command);
   try {
     expect(dropped).toBeGreaterThan(1_000);
@@ -58,7 +58,7 @@ it.each([
   }
 });
 
-it("the log writes every line that it does not count as dropped", async () => {
+it("the process log writes every line that it does not count as dropped", async () => {
   const { started, pid, dropped } = await run(
     '"$0" --input-type=module -e "$1" & echo $! >&3; wait $!; echo "exit $?" >&3',
   );

@@ -54,7 +54,7 @@ it.each<[string, ServerVerdict, Partial<Memory>, Partial<Recollection>]>([
   expect(judgeServer({ ...MEMORY, ...memory }, { ...WHOLE, ...found })).toBe(verdict);
 });
 
-it("a process remembers an admitted server and the marks that the server must keep", () => {
+it("after an admission, a process remembers the server and the mark rows that the server must keep", () => {
   const server = { timeline: LATER, started: "2", host: "10.0.0.2:5432" };
   const found = { ...WHOLE, ...server };
   const nothing = { newest: null, lasting: null };
@@ -67,7 +67,7 @@ it("a process remembers an admitted server and the marks that the server must ke
   expect(accepted).toEqual({ ...MEMORY, ...server, ...nothing, acceptedLosses });
 });
 
-it("a mark becomes lasting when a synchronous standby confirms it or 300 newer marks exist", () => {
+it("a mark row counts as lasting once a synchronous standby confirms it or 300 newer mark rows exist", () => {
   const look = { timeline: SERVER.timeline, started: "1", newest: at(1_001), older: at(701), acceptedLosses: ["new"] };
   const next = { ...MEMORY, newest: at(1_001), acceptedLosses: ["old", "new"] };
   expect(remember(MEMORY, { ...look, isReplicated: false })).toEqual({ ...next, lasting: at(701) });
@@ -99,7 +99,7 @@ it.each<[string, typeof TOLD | typeof EMPTY, ServerVerdict, Partial<typeof WHOLE
   if (afterMs > 0) expect(may(afterMs - 1)).toBe(false);
 });
 
-it("a refusal names the server with newer marks, and advises db adopt only for files that were set back", () => {
+it("a refusal names the server with newer mark rows, and advises db adopt only if files were set back", () => {
   const place = "10.0.0.1:5432 on timeline 2";
   expect(waitsFor(MEMORY).message).toContain(`Another server of this deployment makes marks: ${place}.`);
   expect(waitsFor(null).message).toContain("may make marks");

@@ -21,21 +21,21 @@ beforeEach(() => {
 
 const isOutdatedNow = () => watch.isOutdated(now.monotonicMs);
 
-it("a request is not outdated if the process has never paused", () => {
+it("a request is not outdated if the process was never frozen", () => {
   expect(isOutdatedNow()).toBe(false);
   tickOnTime(10);
   pass(1_900);
   expect(isOutdatedNow()).toBe(false);
 });
 
-it("a request that is first read after a pause is outdated, even before the timer shows the pause", () => {
+it("a request that is first read after a freeze is outdated, even before the timer shows the freeze", () => {
   pass(2_500);
   expect(isOutdatedNow()).toBe(true);
   watch.tick();
   expect(isOutdatedNow()).toBe(true);
 });
 
-it("a request from before a pause is outdated if it is handled after the pause", () => {
+it("a request from before a freeze is outdated if it is handled after the freeze", () => {
   const receivedAtMs = now.monotonicMs;
   pass(2_500);
   watch.tick();
@@ -44,7 +44,7 @@ it("a request from before a pause is outdated if it is handled after the pause",
   expect(warnings).toBe(1);
 });
 
-it("requests after a pause are accepted again after four timely ticks in a row", () => {
+it("requests after a freeze are outdated until four timer ticks in a row are on time", () => {
   pass(2_500);
   watch.tick();
   tickOnTime(3);
@@ -56,7 +56,7 @@ it("requests after a pause are accepted again after four timely ticks in a row",
   expect(isOutdatedNow()).toBe(false);
 });
 
-it("requests are outdated after a suspension of the machine, which stops the monotonic clock", () => {
+it("requests are outdated after a suspension of the machine, although its monotonic clock stopped", () => {
   pass(2_500, "uptime");
   expect(isOutdatedNow()).toBe(true);
 });

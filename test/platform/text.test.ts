@@ -9,19 +9,19 @@ import { findSources } from "../support/source-files.ts";
 
 const MARKS = "\u0344\u0316".repeat(4_000);
 
-it("only one file normalises texts", () => {
+it("only src/platform/text.ts normalises texts", () => {
   const files = findSources(/\.(ts|js)$/).filter((file) => /\.normalize\(/.test(readFileSync(file, "utf8")));
   expect(files).toEqual(["src/platform/text.ts"]);
 });
 
-it("a text is normalised up to its maximum length in bytes, and not beyond", () => {
+it("normaliseText normalises texts up to a maximum length in bytes, and returns null for longer texts", () => {
   const longest = `${"a".repeat(NORMALISED_MAX - 3)}e\u0301`;
   expect(normaliseText(longest, "NFC")).toBe(`${"a".repeat(NORMALISED_MAX - 3)}é`);
   expect(normaliseText(`a${longest}`, "NFC")).toBeNull();
   expect([isLongerThan("é", 2), isLongerThan("é", 1), isLongerThan("😀", 3)]).toEqual([false, true, true]);
 });
 
-it("the length of a text is counted in code points, and a text with too many UTF-16 units is refused unread", () => {
+it("the length of a text is counted in code points, without reading a text with too many UTF-16 units", () => {
   expect(hasAtMost("😀".repeat(128), 128)).toBe(true);
   expect(hasAtMost("😀".repeat(129), 128)).toBe(false);
   const counted = vi.spyOn(Buffer, "byteLength");

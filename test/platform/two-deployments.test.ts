@@ -40,7 +40,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-it("two deployments on one Redis run only their own jobs and keep each other's leases", async () => {
+it("two deployments on one Redis run only their own jobs and keep each other's reservation leases", async () => {
   const [voucher, reserved] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
   expect(await till.reserve(reserved.code)).toMatchObject({ status: 200 });
   const before = await servers.redis.get(servers.leaseKey(reserved.id));
@@ -90,7 +90,7 @@ async function expectReadyAfter(
   }
 }
 
-it("the API and workers refuse a copy of the database until it is adopted as its own deployment", async () => {
+it("the API and workers refuse a copy of the database until an operator adopts it as its own deployment", async () => {
   const voucher = await issueVoucher(servers.db, partner);
   await withCopy(async (copy) => {
     const copied = { postgres: "copied", error: expect.stringContaining("db adopt") };
@@ -104,7 +104,7 @@ it("the API and workers refuse a copy of the database until it is adopted as its
   });
 });
 
-it("an API allows no changes by operators or programs if OPS_DATABASE_URL names another database", async () => {
+it("an API refuses changes by operators and issuers if OPS_DATABASE_URL names another database", async () => {
   const strayed = await startApi(servers, {
     ISSUER_API: "true",
     OPS_WRITABLE: "true",

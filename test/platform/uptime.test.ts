@@ -18,7 +18,7 @@ beforeEach(() => {
   });
 });
 
-it("the uptime is read once in a quarter of a second, and is exact between two readings", () => {
+it("uptimeMs reads the uptime once in a quarter of a second, and is exact between two readings", () => {
   for (let ms = 0; ms < 250; ms += 10) {
     pass(10);
     expect(uptimeMs()).toBe(now.uptime);
@@ -29,14 +29,14 @@ it("the uptime is read once in a quarter of a second, and is exact between two r
   expect(reads).toBe(2);
 });
 
-it("the uptime includes a suspension of the machine, within a millisecond after it", () => {
+it("uptimeMs includes a suspension of the machine, within a millisecond after the suspension", () => {
   pass(1);
   now.wall += 3_600_000;
   now.uptime += 3_600_000;
   expect(uptimeMs()).toBe(now.uptime);
 });
 
-it.each([-3_600_000, 3_600_000])("a change of the wall clock by %i ms does not change the uptime", (ms) => {
+it.each([-3_600_000, 3_600_000])("a change of the wall clock by %i ms does not change uptimeMs", (ms) => {
   now.wall += ms;
   pass(5);
   expect(uptimeMs()).toBe(now.uptime);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { watchForEnd } from "../../src/platform/watch-for-end.ts";
 import { until } from "../support/until.ts";
 
-it("watchForEnd detects that a key or sign-in has ended, even if its previous check failed", async () => {
+it("watchForEnd detects that a key or sign-in has ended, even if the previous check failed", async () => {
   const done = new AbortController();
   let asked = 0;
   const ended = watchForEnd(async () => {

@@ -75,7 +75,7 @@ afterAll(async () => {
   await postgres.close();
 });
 
-it("each statement belongs to a role or to the owner", () => {
+it("each SQL statement is run by a database role of the service or only by the owner", () => {
   const run = new Set([...Object.values(RUN_BY), OF_OWNER].flatMap((names) => [...names]));
   expect([...STATEMENTS.keys()].filter((name) => !run.has(name))).toEqual([]);
 });
@@ -85,7 +85,7 @@ const REFUSED_BY_TRIGGER = "23001";
 const NOT_ALLOWED = "42501";
 
 describe.each(ROLES)("the role %s", (role) => {
-  it("a role can run every statement of its programs (else add rights to grants.sql)", async () => {
+  it("a database role can run every statement of its programs (else add rights to grants.sql)", async () => {
     await inRolledBack(async () => {
       const refused: string[] = [];
       for (const { name, run } of workOf(role)) if ((await tryAs(role, run)) !== null) refused.push(name);
@@ -93,7 +93,7 @@ describe.each(ROLES)("the role %s", (role) => {
     });
   });
 
-  it("a role needs no right of a wing for statements outside of wings", async () => {
+  it("a database role runs every statement outside of wings without the grants of wings", async () => {
     await inRolledBack(async () => {
       await applyGrants(owner, pooledRandomBytes, {
         prefix: DEFAULT_PREFIX,
@@ -107,7 +107,7 @@ describe.each(ROLES)("the role %s", (role) => {
     });
   });
 
-  it("a role has exactly the rights on tables and columns that its statements need", async () => {
+  it("a database role has exactly the rights on tables and columns that its statements need", async () => {
     const rights = await readRights(role);
     expect(rights.length).toBeGreaterThan(role === "pva_log" ? 15 : 30);
     const work = workOf(role);
@@ -130,7 +130,7 @@ describe.each(ROLES)("the role %s", (role) => {
     expect(needless).toEqual([]);
   });
 
-  it("no role can truncate a table, and only pva_api can delete, from a few tables", async () => {
+  it("no role may truncate a table, and only pva_api may delete, from a few tables", async () => {
     const { rows } = await owner.query<{ name: string }>(
       `SELECT oid::regclass::text AS name FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')`,
@@ -152,7 +152,7 @@ describe.each(ROLES)("the role %s", (role) => {
     });
   });
 
-  it("no role can set a sequence's next value, except the id of a leaf batch, which a trigger checks", async () => {
+  it("no role can insert its own value for a sequence, except a leaf batch's id, which a trigger checks", async () => {
     const { rows } = await owner.query<{ chosen: string }>(
       `SELECT c.relname || '.' || a.attname AS chosen
          FROM pg_class AS c
@@ -202,7 +202,7 @@ describe.each(ROLES)("the role %s", (role) => {
     "SET session_replication_role = replica",
     "GRANT SELECT ON vouchers TO PUBLIC",
     "COPY vouchers TO PROGRAM 'true'",
-  ])("a role cannot run: %s", async (statement) => {
+  ])("a database role cannot run: %s", async (statement) => {
     await inRolledBack(async () => {
       // If the role that runs a GRANT has the right without the grant option, the GRANT only warns and has no effect.
       const ignored = statement.startsWith("GRANT") && role !== "pva_log";
@@ -250,7 +250,7 @@ describe("pva_api", () => {
     });
   });
 
-  it("pva_api can record an operator's view of a page, but no change and no command", async () => {
+  it("pva_api can add an audit entry for an operator's view of a page, but for no change or command", async () => {
     const entry = (columns: string, values: string) =>
       `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id${columns})
        VALUES ('zoe', '192.0.2.1', ${values})`;

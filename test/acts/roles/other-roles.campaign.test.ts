@@ -106,7 +106,7 @@ it.each([
   expect(await checkRights()).toEqual([expect.stringMatching(sentence)]);
 });
 
-it("voucherctl db roles revokes rights of PUBLIC and of roles with default privileges", async () => {
+it("voucherctl db roles revokes rights that PUBLIC and roles with default privileges have", async () => {
   await db.query("GRANT SELECT ON vouchers TO PUBLIC; GRANT ALL ON operators TO anon");
   // After a restore without grants, everyone may execute all functions.
   await db.query("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC");
@@ -119,7 +119,7 @@ it("voucherctl db roles revokes rights of PUBLIC and of roles with default privi
   expect(await checkRights()).toEqual([]);
 });
 
-it("voucherctl db check accepts a login that is a member of a role of the service", async () => {
+it("voucherctl db check accepts a login that is a member of one of the service's roles", async () => {
   await createRoles("clerk");
   await db.query("GRANT pva_admin, pva_log TO clerk");
   expect(await checkRights()).toEqual([]);
@@ -150,7 +150,7 @@ it("voucherctl db roles refuses roles of another database on the server, and cha
   expect(await logIn("pva_api", PASSWORD.PVA_API_PASSWORD, "vouchers")).toBe("pva_api");
 });
 
-it("voucherctl db roles --prefix creates separate roles, which later runs and db check find", async () => {
+it("voucherctl db roles --prefix creates separate roles, which later runs and voucherctl db check find", async () => {
   const own = { PVA_API_PASSWORD: "of-staging-1234567" };
   expect(await run(["roles", "--prefix", "stg"], own, "staging")).toMatchObject({ exitCode: 0 });
   expect(await logIn("stg_api", own.PVA_API_PASSWORD, "staging")).toBe("stg_api");

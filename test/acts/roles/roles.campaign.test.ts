@@ -36,7 +36,7 @@ it("voucherctl db roles without the right to create roles fails and changes noth
   await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
 });
 
-it("voucherctl db roles reports a database without migrations, and changes nothing", async () => {
+it("voucherctl db roles says that a database has no migrations, and changes nothing", async () => {
   await expectRefusal(/not been migrated/, EXIT.config, "unmigrated");
   expect(await readRights()).toEqual([]);
 });

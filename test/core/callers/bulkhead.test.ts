@@ -5,7 +5,7 @@ import { FairSlots } from "../../../src/platform/batching/fair-slots.ts";
 import { shareFor } from "../../../src/platform/batching/share-for.ts";
 import { makeGate } from "../../support/gate.ts";
 
-it("an organization without a free connection or waiting place is refused, and delays no other one", async () => {
+it("a bulkhead refuses an organization whose waiting calls are at their maximum, and delays no other", async () => {
   const bulkhead = byOrganization({ waitingMaxEach: 3 });
   const work = makeWork();
   const calls = ["a1", "a2", "a3", "a4", "a5"].map((name) => bulkhead({ organizationId: "a" }, work.named(name)));
@@ -17,7 +17,7 @@ it("an organization without a free connection or waiting place is refused, and d
   await Promise.all(calls);
 });
 
-it("when the maximum number of calls waits, only calls that would have to wait are refused", async () => {
+it("a bulkhead whose waiting calls are at the total maximum refuses only calls that would have to wait", async () => {
   const bulkhead = byOrganization({ connections: 2, waitingMax: 1 });
   const work = makeWork();
   const calls = [
@@ -31,7 +31,7 @@ it("when the maximum number of calls waits, only calls that would have to wait a
   expect(await Promise.all(calls)).toEqual(["a1", "a2", "b1"]);
 });
 
-it("calls of a kind without shares use all connections of the kind, in order of arrival", async () => {
+it("a bulkhead without shares gives all connections to calls in order of arrival", async () => {
   const bulkhead = openBulkhead({ calls: "", connections: 2, share: "none", waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const calls = ["1", "2", "3"].map((name) => bulkhead({}, work.named(name)));
@@ -41,7 +41,7 @@ it("calls of a kind without shares use all connections of the kind, in order of 
   expect(await Promise.all(calls)).toEqual(["1", "2", "3"]);
 });
 
-it("callers take turns, however many calls of each wait", async () => {
+it("FairSlots runs one call of each caller in turn, however many calls of each wait", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
   const run = (owner: string, name: string) => slots.run(owner, work.named(name));
@@ -72,7 +72,7 @@ it("a disconnected caller does not count as waiting and gets no connection", asy
   expect(work.begun).toEqual(["a1", "c1", "d1"]);
 });
 
-it("a call that waits too long for a connection is refused as overloaded, and a running call is not", async () => {
+it("a bulkhead refuses a call that waits too long for a connection, but no running call", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1 });
   const work = makeWork();
   const running = bulkhead({ organizationId: "a" }, work.named("a1"), { maxMs: 1 });
@@ -88,7 +88,7 @@ it("a call that waits too long for a connection is refused as overloaded, and a 
   expect(work.begun).toEqual(["a1", "c1"]);
 });
 
-it("a call for the rest of a response waits beyond the limit, until its caller disconnects", async () => {
+it("a call for the rest of a response may wait beyond the maximum, until its caller disconnects", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const leaving = new AbortController();
@@ -105,7 +105,7 @@ it("a call for the rest of a response waits beyond the limit, until its caller d
   expect(await Promise.all([...running, continued])).toEqual(["a1", "a2", "a3"]);
 });
 
-it("a caller that disconnects when its turn comes runs no query and frees its connection", async () => {
+it("a caller that disconnects when it gets a connection runs no query and frees the connection", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
   const leaving = new AbortController();
@@ -123,7 +123,7 @@ it("a caller that disconnects when its turn comes runs no query and frees its co
   expect(work.begun).toEqual(["a1"]);
 });
 
-it("a shared read runs once for all concurrent callers, and its result is kept for a set time", async () => {
+it("a shared read runs once for all concurrent callers, and later callers reuse its recent result", async () => {
   const { pass, open } = makeGate();
   const read = vi.fn(() => pass());
   const shared = shareFor(60_000, read);

@@ -105,7 +105,7 @@ it("floods by all kinds of callers leave a connection for every other caller", a
 it.each([
   ["partnerCalls", "/partner/webhooks"],
   ["publicReads", "/marketplace/listings"],
-] as const)("a caller that disconnects while it waits for %s runs no query", async (kind, path) => {
+] as const)("a caller that disconnects while it waits for a connection of %s runs no query", async (kind, path) => {
   const gate = makeGate();
   const requester = { organizationId: partner.organizationId, visitor: "192.0.2.1" };
   // The last call waits.

@@ -14,11 +14,11 @@ import {
 const PUBLISHED = readFileSync(VECTORS_FILE, "utf8");
 const { chains, broken, hostile, findings }: Vectors = JSON.parse(PUBLISHED);
 
-it("generating the published chain vectors again yields the same bytes", () => {
+it("generating the published test vectors of chains again yields the same bytes", () => {
   expect(renderVectors()).toBe(PUBLISHED);
 });
 
-it("the published chain vectors contain valid chains, and a broken one for each finding", () => {
+it("the published test vectors have valid chains, and a broken chain for each kind of fault", () => {
   const names = [...chains, ...broken].map((chain) => chain.name);
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(broken.map((chain) => chain.expected.finding))).toEqual(new Set(Object.keys(findings)));
@@ -31,7 +31,7 @@ it("the published chain vectors contain valid chains, and a broken one for each 
   }
 });
 
-it("each event of the published chain vectors repeats the values of its payload", () => {
+it("each event of the published test vectors repeats the values of its payload", () => {
   for (const chain of chains) {
     for (const { payload, sealStatus, recordHash, ...beside } of chain.events) {
       if (sealStatus === "Pending") continue;
@@ -46,7 +46,7 @@ it("each event of the published chain vectors repeats the values of its payload"
   }
 });
 
-it.each(chains)("both verifiers accept the valid chain of the vectors: $name", (chain) => {
+it.each(chains)("both verifiers of chains accept the valid chain of the test vectors: $name", (chain) => {
   expect(verifyServedChain(chain.events, chain.entityId)).toBeNull();
   expect(verifyOwn(chain)).toBeNull();
 });
@@ -72,7 +72,9 @@ const INDEPENDENT_WORDS: Record<ChainFault, string> = {
   erased: "^event # (lost its payload|erases what)",
 };
 
-it.each(broken)("both verifiers find the expected fault in the broken chain of the vectors: $name", (chain) => {
+it.each(
+  broken,
+)("both verifiers of chains find the expected fault in the test vectors' broken chain: $name", (chain) => {
   const { sequence, finding } = chain.expected;
   const words = INDEPENDENT_WORDS[finding].replace("#", String(sequence));
   expect(verifyServedChain(chain.events, chain.entityId)).toMatch(new RegExp(words));
@@ -102,7 +104,7 @@ function isRow({ sequence, eventType, code, occurredAt, ...event }: VectorEvent)
   );
 }
 
-it("both verifiers give the published verdict for every hostile history", () => {
+it("both verifiers of chains give the published verdict for every hostile history", () => {
   const wrong: object[] = [];
   let rows = 0;
   for (const { name, history, verdict } of hostile) {

@@ -224,12 +224,12 @@ it("verifyChain rejects a chain that is stored under another voucher", () => {
   expect(verifyChain("vch_other", HEAD, ROWS)).toEqual({ sequence: 1, problem: expect.stringMatching(/entityId/) });
 });
 
-it("verifyChain rejects a head with a hash if no event is sealed", () => {
+it("verifyChain rejects a voucher with a last sealed hash if no event is sealed", () => {
   const { head, events } = makeChain(CONTENTS, 3);
   expect(verify({ head: { ...head, sealedHash: "f".repeat(64) }, events })).toMatchObject({ sequence: 0 });
 });
 
-it("verifyChain accepts a chain without its last event if the head was changed to match", () => {
+it("verifyChain accepts a chain without its last event if the voucher's last sequence and hash match", () => {
   expect(verify({ head: { ...countOf(2), sealedHash: SECOND.recordHash }, events: [FIRST, SECOND] })).toBeNull();
 });
 
@@ -255,7 +255,7 @@ it.each([
   '{"v":"\\ud800"}',
   "null",
   "{}",
-])("verifyChain rejects the payload %s, even if recordHash and head match", (payload) => {
+])("verifyChain rejects the payload %s, even if recordHash and the voucher's last hash match it", (payload) => {
   const problem = expect.stringMatching(/payload/);
   expect(verify(withPayload(3, () => payload))).toEqual({ sequence: 3, problem });
 });
@@ -263,7 +263,7 @@ it.each([
 it.each(
   `v entityType entityId sequence eventType code occurredAt previousHash actorConnectedId
   actorIsEmployee`.split(/\s+/),
-)("verifyChain rejects a payload with another %s or without it, even if the hashes match", (field) => {
+)("verifyChain rejects a payload with another %s or without it, even if the hashes match the payload", (field) => {
   for (const value of ["another", 7, false, ["key_1"], undefined]) {
     const change = (payload: string) => {
       const fields = Object.entries({ ...JSON.parse(payload), [field]: value });
@@ -274,14 +274,14 @@ it.each(
   }
 });
 
-it("verifyChain rejects a payload whose previousHash was changed together with its row's", () => {
+it("verifyChain rejects an event whose previousHash was changed in both payload and row", () => {
   const elsewhere = "f".repeat(64);
   const change = (payload: string) => payload.replace(SECOND.recordHash ?? "", elsewhere);
   const problem = "previousHash is not the hash of the event before";
   expect(verify(withPayload(3, change, { previousHash: elsewhere }))).toEqual({ sequence: 3, problem });
 });
 
-it("verifyChain rejects the next event, or the head, when an event and its recordHash are both forged", () => {
+it("verifyChain rejects the event after a forged one with a matching recordHash, or the voucher's last hash", () => {
   const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
   for (const sequence of [1, 2]) {
     const problem = "previousHash is not the hash of the event before";

@@ -17,7 +17,7 @@ const { api, servers, partner, keys, issue, till } = useService();
 
 const appendPending = (voucherId: string, count: number) => appendPendingEvents(servers.db, voucherId, count);
 
-it("the events of a voucher cost two statements: one for the voucher, one for the page", async () => {
+it("a request for a voucher's events runs two statements: one for the voucher, one for the page", async () => {
   const { code, id } = await issue();
   // A process reads the deployment's constants once: here, before the count.
   await publicly(id);
@@ -48,7 +48,7 @@ const UNNOTED = {
   actorIsEmployee: null,
 };
 
-it("a new voucher has one sealed event, whose previous hash is zeros", async () => {
+it("a new voucher has one sealed event, whose previousHash is 64 zeros", async () => {
   const voucher = await issue();
   const { status, body } = await till.events(voucher.code);
   expect(status).toBe(200);
@@ -74,7 +74,7 @@ it("a new voucher has one sealed event, whose previous hash is zeros", async () 
   expect(verifyServedChain(body.events)).toBeNull();
 });
 
-it("the payload of an event is the hashed text, and has the event's values", async () => {
+it("the payload of an event is the text whose hash the event has, and contains the event's values", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const note = 'Tisch 4 "ü" \u2028 😀';
@@ -104,7 +104,7 @@ it("the payload of an event is the hashed text, and has the event's values", asy
   expect(verifyServedChain(events)).toBeNull();
 });
 
-it("the events of a voucher are the same by code in any spelling and by ticket", async () => {
+it("a voucher's events are the same by its code in any spelling and by its ticket", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const byCode = (await till.events(voucher.code)).body;
@@ -118,7 +118,7 @@ it("the events of a voucher are the same by code in any spelling and by ticket",
   expect((await till.events(again)).body.events).toHaveLength(2);
 });
 
-it("a Pending event has null for hash, link and payload until it is sealed", async () => {
+it("a Pending event has null for hashes and payload until it is sealed", async () => {
   const voucher = await issue();
   await appendPendingEvents(servers.db, voucher.id, 1);
   const pending = (await till.events(voucher.code)).body.events;
@@ -151,7 +151,7 @@ it("a Pending event has null for hash, link and payload until it is sealed", asy
   expect(verifyServedChain(sealed)).toBeNull();
 });
 
-it("the events of a voucher come in pages by after and limit, in order of sequence, with hasMore", async () => {
+it("a voucher's events come in pages by `after` and `limit`, in order of sequence, with hasMore", async () => {
   const voucher = await issue();
   await appendPending(voucher.id, 6);
   await sealVoucher({ pool: servers.db }, voucher.id);
@@ -180,7 +180,7 @@ it("the events of a voucher come in pages by after and limit, in order of sequen
   }
 });
 
-it("a wrong after or limit gets a 400 that names it, and unknown parameters are ignored", async () => {
+it("a wrong `after` or `limit` gets a 400 that names it, and unknown parameters are ignored", async () => {
   const voucher = await issue();
   const queries = ["-1", "1.5", "", "2147483648", "1&after=2"].map((value) => ["after", value] as const);
   for (const [name, value] of [...queries, ...["0", "1001", "1e2", "%00"].map((value) => ["limit", value] as const)]) {
@@ -196,7 +196,7 @@ it("a wrong after or limit gets a 400 that names it, and unknown parameters are 
   expect((await till.events(voucher.code, "?before=1&order=desc&after[x]=1&__proto__=1")).body).toEqual(plain);
 });
 
-it("reading events changes no row, not even a Pending event's", async () => {
+it("a request for a voucher's events changes no row, not even a Pending event's", async () => {
   const voucher = await issue();
   await appendPending(voucher.id, 1);
   const before = await dumpRows(servers.db);
@@ -206,7 +206,7 @@ it("reading events changes no row, not even a Pending event's", async () => {
   await sealVoucher({ pool: servers.db }, voucher.id);
 });
 
-it("the public events are the partner's events without payloads and actors, with and without a key", async () => {
+it("the public events equal the partner's events without payloads and actors, whatever key is sent", async () => {
   const voucher = await issue();
   await appendPending(voucher.id, 3);
   for (const query of ["", "?after=1&limit=2"]) {
@@ -248,7 +248,7 @@ it("the public events contain no code, reference, note, ticket, key or actor", a
   }
 });
 
-it("the public events answer 404 in JSON for an unknown id or type, a code and a ticket", async () => {
+it("the public events answer 404 in JSON for an unknown id or entity type, a code and a ticket", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher.id]);

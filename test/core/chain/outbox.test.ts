@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterAll(() => endService(servers));
 
-it("the outbox has a transaction's sealed events in order, in rows of 4 096", async () => {
+it("the outbox gets a transaction's sealed events in order, in rows of at most 4 096 events", async () => {
   const [first, second, third] = await issueVouchers(servers.db, partner, 3);
   const ids = [first, second, third].map((voucher) => voucher?.id ?? "");
   const events = Array.from({ length: 2 * ROW_EVENTS_MAX + 1 }, (_, n) => ({
@@ -39,7 +39,7 @@ it("the outbox has a transaction's sealed events in order, in rows of 4 096", as
   expect(announced).toEqual(events);
 });
 
-it("the outbox has each expired reservation of a transaction once, in rows of at most 4 096", async () => {
+it("the outbox gets each expired reservation of a transaction once, in rows of at most 4 096", async () => {
   const vouchers = await issueVouchers(servers.db, partner, ROW_EVENTS_MAX + 1);
   const ids = vouchers.map(({ id }) => id);
   await servers.db.query(

@@ -36,7 +36,7 @@ it("several seal jobs seal a Pending event once", async () => {
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed"]);
 });
 
-it("a sealer seals Pending events in order of sequence, and nothing in a second run", async () => {
+it("sealVoucher seals Pending events in order of sequence, and nothing in a second run", async () => {
   const { id } = await issue();
   await appendPending(id, THREE);
   expect(await sealVoucher(one, id)).toBe(3);
@@ -55,7 +55,7 @@ it("a sealer seals Pending events in order of sequence, and nothing in a second 
   expect(await readRecorded(db, id)).toEqual(sealed);
 });
 
-it("a sealer that gets the row lock second seals nothing", async () => {
+it("of two sealVoucher calls that wait for one voucher, the second seals nothing", async () => {
   const { id } = await issue();
   await appendPending(id, THREE);
   const { seals } = await whileLocked(db, [id], async () => {
@@ -67,7 +67,7 @@ it("a sealer that gets the row lock second seals nothing", async () => {
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
 });
 
-it("a void seals earlier Pending events before its own, and a sealer that waits for it seals nothing", async () => {
+it("a void seals earlier Pending events before its own, and leaves nothing for a waiting sealVoucher", async () => {
   const { id, code } = await issue();
   await appendPending(id, THREE.slice(0, 1));
   const { seal, voiding } = await whileLocked(db, [id], async () => {
@@ -103,7 +103,7 @@ it("concurrent seal jobs share one transaction, even two jobs of one voucher", a
   expect(rows).toHaveLength(1);
 });
 
-it("a seal job whose voucher is locked delays no other job, and seals later", async () => {
+it("a seal job whose voucher is locked delays no other job, and succeeds after the lock", async () => {
   const ids = await issueIds(2);
   for (const id of ids) await appendPending(id, THREE.slice(0, 1));
   const { waits } = await whileLocked(db, ids.slice(0, 1), async () => {
@@ -160,7 +160,7 @@ it.each([
   expect(await readRecorded(db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
 });
 
-it("a redeem batch seals the Pending events of each voucher in its own chain", async () => {
+it("a batch of redeem jobs seals the Pending events of each voucher in the voucher's own chain", async () => {
   const ids = await issueIds(3);
   for (const [n, id] of ids.entries()) await appendPending(id, THREE.slice(0, n));
   const replies = await Promise.all(ids.map((id) => redeem(one, id)));
@@ -172,7 +172,7 @@ it("a redeem batch seals the Pending events of each voucher in its own chain", a
   ]);
 });
 
-it("a refused redeem leaves Pending events to the next sealer", async () => {
+it("a refused redeem leaves Pending events to the next seal job", async () => {
   const { id } = await issue({ validUntil: new Date(Date.now() - 1_000) });
   await appendPending(id, ["voucher.instance.claimed"]);
   expect(await redeem(one, id)).toEqual({ kind: "refused", code: "voucher_expired" });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   ]);
 });
 
-it("verifying every chain counts each voucher once over all ranges, and lists broken chains by id", async () => {
+it("verifyAllChains counts each voucher once over all ranges, and lists broken chains by voucher id", async () => {
   const seen: number[] = [];
   const result = await verifyAllChains({ pool: servers.db }, (soFar) => seen.push(soFar.vouchers));
   expect(result).toStrictEqual({
@@ -37,7 +37,7 @@ it("verifying every chain counts each voucher once over all ranges, and lists br
   expect(seen.at(-1)).toBe(VOUCHERS);
 });
 
-it("verifying every chain stops when its caller stops reading", async () => {
+it("verifyAllChains stops when its caller stops reading", async () => {
   let ranges = 0;
   const interrupted = verifyAllChains({ pool: servers.db }, () => {
     ranges += 1;
@@ -48,7 +48,7 @@ it("verifying every chain stops when its caller stops reading", async () => {
   expect(ranges).toBeLessThanOrEqual(2);
 });
 
-it("verifying many chains does not block other work of the process", async () => {
+it("verifyAllChains does not block other work of the process", async () => {
   let turns = 0;
   const count = () => {
     turns += 1;

@@ -3,7 +3,7 @@ import { GroupCommitter, type Undecided } from "../../../src/core/commit/group-c
 import { BatcherClosed } from "../../../src/platform/batching/batcher.ts";
 import { until } from "../../support/until.ts";
 
-it("two owners find free places and connections while a third owner's jobs wait for locked rows", async () => {
+it("two owners' jobs find room and connections while a third owner's jobs wait for locked rows", async () => {
   const { committer, waiting, free } = startCommitter();
   let busy = 0;
   const crowd = Array.from({ length: 64 }, async (_, n) => {
@@ -22,7 +22,7 @@ it("two owners find free places and connections while a third owner's jobs wait 
   expect((await Promise.all(crowd)).filter((result) => result === 1)).toHaveLength(12);
 });
 
-it("a closed committer accepts no item, and closes after it has decided all accepted items", async () => {
+it("a group committer that closes accepts no item, and closes after it has decided all accepted ones", async () => {
   const { committer, waiting, free } = startCommitter();
   const accepted = committer.submit({ owner: "one", row: "a row" });
   const closed = committer.close().then(() => "closed");
@@ -34,7 +34,7 @@ it("a closed committer accepts no item, and closes after it has decided all acce
   expect(await closed).toBe("closed");
 });
 
-it("a committer pauses after an attempt that did not wait and left an item undecided", async () => {
+it("a group committer pauses for 20 ms between two attempts that do not wait for a locked row", async () => {
   const attempts: number[] = [];
   const committer = openCommitter(async (items, waitMs) => {
     if (waitMs !== null) attempts.push(performance.now());
@@ -46,7 +46,7 @@ it("a committer pauses after an attempt that did not wait and left an item undec
   expect(last - first).toBeGreaterThan(180);
 });
 
-it("an item that stays locked for the longest wait gets the result busy", async () => {
+it("a group committer returns busy for an item whose row stays locked for the longest wait", async () => {
   const committer = openCommitter(async (items) => items.map(() => "locked"), { lockWaitMs: 400 });
   expect(await committer.submit({ owner: "one", row: "a row" })).toBe(0);
 });

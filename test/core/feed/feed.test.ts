@@ -18,7 +18,7 @@ beforeAll(async () => {
   await issueVouchers(servers.db, stranger, 2);
 });
 
-it("the feed has the organization's events, with payloads only for final vouchers", async () => {
+it("the feed of events has the organization's events, with payloads only for final vouchers", async () => {
   const { code, id } = await issue();
   expect((await till.redeem({ code, externalRef: "every field" })).status).toBe(200);
   const events = await untilListed(till, "", id, 2);
@@ -41,7 +41,7 @@ it("the feed has the organization's events, with payloads only for final voucher
   expect(all.find(({ entityId }) => entityId === id)).toStrictEqual({ ...history[0], entityId: id, cursor: CURSOR });
 });
 
-it("the feed has each event once with any page size, and only new events after its cursor", async () => {
+it("the feed of events has each event once with any page size, and only new events after its cursor", async () => {
   const all = await readAll(till);
   for (const [at, { cursor }] of all.events.entries())
     expect((await till.feed({ after: cursor, limit: "1" })).body.events).toEqual(all.events.slice(at + 1, at + 2));
@@ -51,7 +51,7 @@ it("the feed has each event once with any page size, and only new events after i
   expect(after.map(({ entityId }) => entityId)).toEqual([voucher?.id]);
 });
 
-it("the feed does not skip an event that commits after an event with a later position", async () => {
+it("the feed of events does not skip an event that commits after an event with a later position", async () => {
   const [slow, quick] = await issueVouchers(servers.db, partner, 2);
   await untilListed(till, "", quick?.id ?? "", 1);
   const { cursor } = await readAll(till);
@@ -77,7 +77,7 @@ it("the feed does not skip an event that commits after an event with a later pos
   await until(async () => (await till.feed({ after: cursor })).body.completeUntil > completeUntil);
 });
 
-it("the feed's first completeUntil is that of the present, even if no call has read the feed for an hour", async () => {
+it("the feed's first response has a present completeUntil, even if no call has read the feed for an hour", async () => {
   await untilQuiet();
   const hourAgo = new Date(Date.now() - 3_600_000);
   await bypassTriggers(
@@ -90,7 +90,7 @@ it("the feed's first completeUntil is that of the present, even if no call has r
   expect(Date.parse(body.completeUntil)).toBeGreaterThan(hourAgo.getTime() + 3_000_000);
 });
 
-it("the feed's completeUntil does not pass the time of an unsealed event", async () => {
+it("the feed's completeUntil stays before the time of an unsealed event", async () => {
   const { id } = await issue();
   const occurredAt = new Date();
   await appendPending(servers.db, id, 1, occurredAt);
@@ -121,7 +121,7 @@ it("an erased event keeps its position in the feed, but loses its payload", asyn
   expect(after.slice(0, at)).toEqual(before.slice(0, at));
 });
 
-it("the parameter types filters the feed by type, and after=now returns only later events", async () => {
+it("the parameter `types` filters the feed by event type, and after=now returns only later events", async () => {
   const { body } = await till.feed({ after: "now", types: "voucher.instance.redeemed" });
   expect(body.events).toEqual([]);
   const { code, id } = await issue();
@@ -133,7 +133,7 @@ it("the parameter types filters the feed by type, and after=now returns only lat
   expect((await readAll(till, body.nextCursor)).events).toHaveLength(2);
 });
 
-it("calls that wait for the feed use no connection, and get their organization's event once it is final", async () => {
+it("calls that wait for new events use no connection, and return when their event is final", async () => {
   await untilQuiet();
   const { cursor } = await readAll(till);
   const { cursor: theirs } = await readAll(foreign);
@@ -152,7 +152,7 @@ it("calls that wait for the feed use no connection, and get their organization's
   expect((await foreigner).events).toEqual([]);
 });
 
-it("a call that waits for the feed ends when the process closes and when the call's time is over", async () => {
+it("a call that waits for new events ends when the process closes or the call's time is over", async () => {
   const ending = await service.startApi();
   const { cursor } = await readAll(till);
   const client = partnerClient(ending.url, keys.till.key);
@@ -167,7 +167,7 @@ it("a call that waits for the feed ends when the process closes and when the cal
   expect((await till.feed({ after: cursor, wait: "1" })).body.events).toEqual([]);
 });
 
-it("a sandbox has a feed, and its responses are marked as sandbox", async () => {
+it("a sandbox has a feed of events, and its responses are marked as sandbox", async () => {
   const sandbox = await makePartner(servers.db, { sandbox: true });
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);
   const { key } = await makeKey(servers.db, sandbox.organizationId);
@@ -176,7 +176,7 @@ it("a sandbox has a feed, and its responses are marked as sandbox", async () => 
   expect((await client.feed()).body).toMatchObject({ sandbox: true, events: [{ entityId: voucher?.id }] });
 });
 
-it("the feed refuses the cursor of a lost event, even after another event got its slot", async () => {
+it("the feed refuses the cursor of an event that a restore lost, even if another event has its position", async () => {
   const { code, id } = await issue();
   await till.redeem({ code, externalRef: "lost" });
   await untilListed(till, "", id, 2);
@@ -219,7 +219,7 @@ it.each([
   expect(body.error).toEqual(typeof sentence === "string" ? sentence : expect.stringMatching(sentence));
 });
 
-it("the feed refuses a cursor of another organization or of another list", async () => {
+it("the feed refuses another organization's cursor and another list's cursor", async () => {
   const { cursor } = await readAll(till);
   const redemptions = (await till.redemptions()).body.nextCursor;
   for (const [client, after] of [

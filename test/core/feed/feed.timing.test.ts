@@ -28,7 +28,7 @@ it("a partner reads a day of 100 000 events from the feed in less than 30 second
   await expectFairRound(3, measure, ({ seen, ms }) => seen === 100_000 && ms < 30_000);
 });
 
-it("a thousand calls that wait for the feed take less than 2 % of a core, and no connection", async () => {
+it("a thousand calls that wait for new events take less than 2 % of a core, and no connection", async () => {
   const idle = await cpuShare();
   const measure = async () => {
     const { nextCursor: after } = await read({ after: "now" });

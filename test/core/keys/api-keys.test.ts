@@ -29,7 +29,7 @@ it("a sandbox's API key begins with pvt_, and is refused with the other prefix",
   }
 });
 
-it("an API key has at least 160 random bits, each of which changes the key", () => {
+it("an API key has at least 160 random bits, and each bit changes the key", () => {
   let asked = 0;
   const keyWithBit = (bit: number) =>
     makeApiKey((size) => {
@@ -98,7 +98,7 @@ it("an API key is stored as the SHA-256 of its characters", () => {
   }
 });
 
-it("an empty allowlist admits every address", () => {
+it("an empty allowlist of a key admits every address", () => {
   for (const address of ["203.0.113.7", "2001:db8::1", ""]) expect(makeAllowlist([])(address)).toBe(true);
 });
 
@@ -146,7 +146,7 @@ it("an allowlist admits exactly the addresses inside its networks", () => {
   );
 });
 
-it("an allowlist refuses an entry that is no network", () => {
+it("an allowlist refuses an entry that is not a network of addresses", () => {
   for (const cidr of ["garbage", "", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/x", "2001:db8::/129", "10.0.0"]) {
     expect(() => makeAllowlist(["10.0.0.0/8", cidr]), cidr).toThrow();
   }

@@ -33,7 +33,7 @@ const lookUp = ROUTES[0] as PartnerRoute;
 // reference-calls.test.ts provokes each of these refusals once for each scope.
 it.each(
   ROUTES,
-)("$method $path checks key, organization, address and scope in this order, then the request", async (route) => {
+)("$method $path checks key, organization, address and scope in this order, before the request", async (route) => {
   const { organizationId } = partner;
   const allowIps = ["192.0.2.0/24", "2001:db8::/32"];
   const scopes: Scope[] = [route.scope === "voucher.read" ? "voucher.redeem" : "voucher.read"];
@@ -49,7 +49,7 @@ it.each(
   expectRefused(await call(route, undefined, { headers: bearer, body: "{" }), { status: 401, code: "missing_key" });
 });
 
-it("a new API key works at once, only as a whole, and is not stored", async () => {
+it("a new API key works at once and only unshortened, and the database does not store it", async () => {
   const { code } = await issueVoucher(servers.db, partner);
   const made = await key(partner.organizationId);
   const dump = JSON.stringify(await dumpRows(servers.db, ["api_keys", "api_key_secrets"]));
@@ -63,7 +63,7 @@ it("a new API key works at once, only as a whole, and is not stored", async () =
   }
 });
 
-it("an expired API key gets the same response as an unknown one", async () => {
+it("an expired API key gets the same response as an unknown key", async () => {
   const expired = await key(partner.organizationId, { expiresAt: new Date(Date.now() - 1) });
   const [gone, unknown] = [await call(lookUp, expired.key), await call(lookUp, await createKeyElsewhere())];
   expectRefused(gone, { status: 401, code: "unknown_key" });
@@ -104,7 +104,7 @@ it("every process refuses a revoked API key and its old secret within a second",
   });
 });
 
-it("both secrets of a rotated API key count as the same holder during the grace period", async () => {
+it("both secrets of a rotated API key act as the same reservation holder during the grace period", async () => {
   const made = await key(partner.organizationId);
   const { code } = await issueVoucher(servers.db, partner);
   const held = (await partnerClient(api.url, made.key).reserve(code)).body;
@@ -119,7 +119,7 @@ it("both secrets of a rotated API key count as the same holder during the grace 
   }
 });
 
-it("all older secrets of an API key end with the grace period of the last rotation", async () => {
+it("all older secrets of an API key become invalid when the last rotation's grace period ends", async () => {
   const made = await key(partner.organizationId);
   const ctx = provisioning(servers.db);
   const [second, third] = [
@@ -136,7 +136,7 @@ it("all older secrets of an API key end with the grace period of the last rotati
   );
 });
 
-it("a longer grace period does not extend a secret that already has an end", async () => {
+it("a rotation with a longer grace period does not extend a secret that already has an end", async () => {
   const made = await key(partner.organizationId);
   const ctx = provisioning(servers.db);
   const first = await rotateKey.run(ctx, made.id, { grace: 1_000 });

@@ -37,7 +37,7 @@ beforeAll(async () => {
 const newKey = () => makeKey(servers.db, partner.organizationId);
 const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
 
-it("a key's last use is null before the first call, and is recorded soon after it", async () => {
+it("an API key's last use is null before the first call, and is recorded soon after the call", async () => {
   const { id, key } = await newKey();
   expect(await findLastUse(id)).toBeNull();
   const before = new Date();
@@ -47,7 +47,7 @@ it("a key's last use is null before the first call, and is recorded soon after i
   expect(usedAt.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
 });
 
-it("a key's last use is written at most once a minute by all processes together", async () => {
+it("all processes together write an API key's last use at most once a minute", async () => {
   const { id, key } = await newKey();
   const clients = [api, other].map(({ url }) => partnerClient(url, key));
   await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, () => client.lookUp(CODE))));
@@ -56,7 +56,7 @@ it("a key's last use is written at most once a minute by all processes together"
   expect(await countWrites(id)).toBe(1);
 });
 
-it("a key's last use is written once when many processes record it at the same time", async () => {
+it("an API key's last use is written once when many processes record it at the same time", async () => {
   const keys = await Promise.all(Array.from({ length: 5 }, newKey));
   const hashes = keys.map(({ key }) => hashSecret(key));
   // The calls name the keys in opposite orders. No call waits for another, so there is no deadlock.
@@ -66,7 +66,7 @@ it("a key's last use is written once when many processes record it at the same t
   for (const { id } of keys) expect(await countWrites(id)).toBe(1);
 });
 
-it("a key's last use is written again after a minute, and not before", async () => {
+it("an API key's last use is written again after a minute, and not earlier", async () => {
   const { id, key } = await newKey();
   const hashes = [hashSecret(key)];
   await backdateUse(id, 55);
@@ -79,7 +79,7 @@ it("a key's last use is written again after a minute, and not before", async () 
   expect((await findLastUse(id))?.getTime()).toBeGreaterThan(late?.getTime() ?? 0);
 });
 
-it("each secret of a rotated key has its own last use, and earlier uses belong to the old secret", async () => {
+it("each secret of a rotated API key has its own last use, and earlier uses belong to the old secret", async () => {
   const { id, key } = await newKey();
   await backdateUse(id, 61);
   const before = await findLastUse(id);
@@ -93,7 +93,7 @@ it("each secret of a rotated key has its own last use, and earlier uses belong t
   expect(await findUses(id)).toEqual({ current: expect.any(Date), old });
 });
 
-it("a call within a minute of the recorded last use causes no write", async () => {
+it("a call within a minute of its key's recorded last use causes no write", async () => {
   const { id, key } = await newKey();
   await backdateUse(id, 10);
   expect(await countQueries(api, "record_key_usage", () => untilKeyRead(api, key, 3))).toBe(0);
@@ -108,7 +108,7 @@ it("the last use of a revoked or mistyped key is not recorded", async () => {
   expect(await findLastUse(id)).toBeNull();
 });
 
-it("a locked row of key uses delays no call", async () => {
+it("a locked row of an API key's last use delays no call", async () => {
   const { id, key } = await newKey();
   await backdateUse(id, 61);
   const before = await findLastUse(id);
@@ -124,7 +124,7 @@ it("a locked row of key uses delays no call", async () => {
   }
 });
 
-it("calls succeed when the key's last use cannot be written", async () => {
+it("a call succeeds if its key's last use cannot be written", async () => {
   await servers.db.query("ALTER TABLE api_key_uses ADD CONSTRAINT writes_fail CHECK (false) NOT VALID");
   const failing = await startApi(servers);
   const { id, key } = await newKey();
@@ -169,7 +169,7 @@ describe("the cache of keys", () => {
     await keys.close();
   });
 
-  it("a new key is looked up during a flood of invented keys from its address", async () => {
+  it("a new key is looked up despite a flood of invented keys from the same address", async () => {
     const { keys, queries } = openRecordingQueries();
     const flooding = "203.0.113.7";
     const flood = Promise.allSettled(Array.from({ length: 5_000 }, () => keys.authenticate(madeUpKey(), flooding)));

@@ -9,7 +9,7 @@ type Headers = Record<string, string>;
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-it("a partner's request starts in the same event loop turn, however many users and invented keys wait", async () => {
+it("a partner's request starts at once, however many users' requests and unknown keys wait", async () => {
   const { started, waited, send } = record();
   for (let n = 0; n < 3_000; n++) send("user", { authorization: `Bearer token-${n}` });
   for (let n = 0; n < 3_000; n++) send("made-up", { "x-api-key": `key-${n}` });
@@ -34,7 +34,7 @@ it("a partner's request starts in the same event loop turn, however many users a
   expect(later["made-up"]?.length).toBeGreaterThan(30);
 });
 
-it("a request does not start if its caller has disconnected meanwhile", async () => {
+it("a waiting request does not start if its caller has disconnected", async () => {
   const { started, send } = record();
   for (let n = 0; n < 128; n++) send("user", {});
   send("gone", {}, true);
@@ -43,7 +43,7 @@ it("a request does not start if its caller has disconnected meanwhile", async ()
   expect(started.slice(128)).toEqual(["here"]);
 });
 
-it("at most one long piece of work runs in each turn of the event loop", async () => {
+it("nextPiece starts at most one piece of long work in each turn of the event loop", async () => {
   let pieces = 0;
   for (let n = 0; n < 5; n++) void nextPiece().then(() => (pieces += 1));
   const seen: number[] = [];

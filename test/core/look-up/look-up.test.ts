@@ -44,7 +44,7 @@ it("a look-up has exactly the documented fields and types", async () => {
   });
 });
 
-it("a look-up shows the product type and terms of the batch's issue, even if the product has changed", async () => {
+it("a look-up shows the product type and terms from when the batch was issued, not later changes", async () => {
   for (const type of ["Subscription", "Product", "Service", "Discount"] as const) {
     const stated = { type, retailPriceUsd: 0.1, priceUsd: 0, benefitMonths: 0, usageUnitLabel: null };
     const product = { id: newId("prd"), key: `bare-${type}`, ...stated };
@@ -81,14 +81,14 @@ it("a look-up finds imported codes of 4 to 64 visible characters", async () => {
   }
 });
 
-it("a look-up finds a code from a release that did not ignore full stops", async () => {
+it("a look-up finds a code with full stops that an older release imported", async () => {
   const id = await issueImported("MAY.2026/X");
   await service.db.query("UPDATE vouchers SET code_key = 'MAY.2026/X' WHERE id = $1", [id]);
   await service.db.query(readFileSync(new URL("../../../migrations/00020_code_keys.sql", import.meta.url), "utf8"));
   expect((await shop.lookUp("may.2026/x")).body.voucher.id).toBe(id);
 });
 
-it("a look-up finds its own organization's voucher if another organization imported the same code", async () => {
+it("a look-up finds the caller's own voucher if another organization imported the same code", async () => {
   const [theirs] = await issueVouchers(servers.db, stranger, 1, { codes: ["SHARED-CODE"] });
   const ours = await issueImported("SHARED-CODE");
   expect((await shop.lookUp("shared code")).body.voucher.id).toBe(ours);
@@ -117,7 +117,7 @@ it("a look-up by a live or ended ticket gives the same response as by the code",
   expect(await same(ticket)).toMatchObject({ voucher: { id, status: "Redeemed", redeemedAt }, reservation: null });
 });
 
-it("a look-up shows Expired from validUntil on, although no row changes", async () => {
+it("a look-up shows Expired once validUntil has passed, although no row changes", async () => {
   // On a busy machine, the first answer may come after the voucher has expired. Then the test uses another voucher.
   const { validUntil, code, before, first } = await until(async () => {
     const validUntil = new Date(Date.now() + 2_500);

@@ -46,7 +46,7 @@ const history = (idCodeOrTicket: string, organizationId: string | null = null) =
     ? readAnyVoucherHistory(api.ctx, idCodeOrTicket)
     : readVoucherHistory(api.ctx, organizationId, idCodeOrTicket);
 
-it("findVouchers finds all vouchers with a code, in all organizations or in one", async () => {
+it("findVouchers finds all vouchers with one code, in all organizations or in one", async () => {
   const owners = [one, other];
   const validUntil = new Date(Date.now() - 1_000);
   for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE], validUntil });

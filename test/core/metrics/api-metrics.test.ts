@@ -24,7 +24,7 @@ const REQUESTS = "voucher_http_request_duration_seconds";
 const service = useService({ env: { METRICS_PORT: "0" }, shards: 1 });
 const { servers, partner, keys, api, worker, till, issue } = service;
 
-it("the business metrics count a redemption once by its brand, even after retries", async () => {
+it("the business metrics count a redemption once, by its brand, even after retries", async () => {
   const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
   const { code } = await issue();
   await growth("voucher_redemptions_total", { brand: rows[0].name }, 1, async () => {
@@ -32,7 +32,7 @@ it("the business metrics count a redemption once by its brand, even after retrie
   });
 });
 
-it("the business metrics count the vouchers that users can acquire from valid listings, by brand", async () => {
+it("the business metrics count, by brand, the vouchers that users can acquire from valid listings", async () => {
   const other = await makePartner(servers.db);
   const list = async (count: number, validUntil: Date) => {
     const windows = { claim: { opensAt: null, closesAt: null } };
@@ -52,7 +52,7 @@ it("the business metrics count the vouchers that users can acquire from valid li
   expect(await left()).toBe(1_000);
 });
 
-it("the business metrics name at most 100 brands, and count the others together", async () => {
+it("the business metrics name at most 100 brands, and add up the others under one label", async () => {
   const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
   const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
   const none = { liveReservations: 0, sealLagMs: 0, clockAheadMs: 0, brokenChains: 0 };
@@ -74,7 +74,7 @@ it("the business metrics name at most 100 brands, and count the others together"
   }
 });
 
-it("requests are counted by route, method and status, with one label for unknown routes", async () => {
+it("the metrics count requests by route, method and status, with one label for all unknown routes", async () => {
   const { code } = await issue();
   const route = "/partner/vouchers/:codeOrTicket";
   const counts = (labels: Record<string, string>, by: number, work: () => Promise<unknown>) =>
@@ -95,7 +95,7 @@ it("requests are counted by route, method and status, with one label for unknown
   });
 });
 
-it("the duration of every request is counted, and the sum is plausible", async () => {
+it("the metrics count the duration of every request, and the sum is plausible", async () => {
   const { code } = await issue();
   await till.lookUp(code);
   const labels = { route: "/partner/vouchers/:codeOrTicket", method: "GET", status: "200" };
@@ -108,7 +108,7 @@ it("the duration of every request is counted, and the sum is plausible", async (
   expect(sum).toBeLessThan(15 * (count ?? 0));
 });
 
-it("refusals are counted by code, including invalid HTTP, and each counter starts at 0", async () => {
+it("the metrics count refusals by code, including invalid HTTP, and each counter starts at 0", async () => {
   const fresh = await service.startApi();
   const report = await scrape(fresh.metricsUrl);
   for (const code of ALL_ERRORS.keys()) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
@@ -126,7 +126,7 @@ it("refusals are counted by code, including invalid HTTP, and each counter start
   }
 });
 
-it("a batch is counted with its items, and concurrent look-ups share one statement", async () => {
+it("the metrics count the batches of concurrent look-ups and the look-ups in them", async () => {
   const { code } = await issue();
   const labels = { batch: "lookups" };
   const before = await scrape(api.metricsUrl);
@@ -155,7 +155,7 @@ it("the API reports batches of reservations, and the worker batches of redeems",
 });
 
 describe("the backlog", () => {
-  it("the backlog counts live reservations, but not expired ones", async () => {
+  it("the metrics count live reservations, but not expired ones", async () => {
     const before = (await reported("voucher_live_reservations")) ?? 0;
     const [reserved, over] = [await issue(), await issue()];
     const { body } = await till.reserve(reserved.code);
@@ -171,7 +171,7 @@ describe("the backlog", () => {
     expect(await reported("voucher_live_reservations")).toBe(before);
   });
 
-  it("the backlog reports the age of the oldest Pending event", async () => {
+  it("the metrics report the age of the oldest Pending event", async () => {
     expect(await reported("voucher_seal_lag_seconds")).toBe(0);
     const { id: voucherId } = await issue();
     await appendPending(servers.db, voucherId, 1, new Date());
@@ -223,7 +223,7 @@ describe("the backlog", () => {
 it.each([
   ["an API", () => api],
   ["a worker", () => worker],
-])("a process reports its pool, its event loop and Node's own metrics: %s", async (_which, which) => {
+])("a process's metrics report its Postgres pool, its event loop and Node's own metrics: %s", async (_which, which) => {
   const report = await scrape(which().metricsUrl);
   const busy = report.value("voucher_postgres_pool_connections", { state: "busy" }) ?? -1;
   const idle = report.value("voucher_postgres_pool_connections", { state: "idle" }) ?? -1;
@@ -234,7 +234,7 @@ it.each([
   expect(report.value("process_cpu_seconds_total")).toBeGreaterThan(0);
 });
 
-it("a process reports its connections in use and its calls that wait for one", async () => {
+it("a process's metrics report its busy connections and the calls that wait for a connection", async () => {
   const { pool } = api.ctx;
   // Opens them one after another, because a busy machine cannot open them all within one connection's time limit.
   const clients: pg.PoolClient[] = [];
@@ -293,7 +293,7 @@ it("metric labels contain no code, ticket, token, key, reference or id", async (
 });
 
 // This test must be the last one, because it closes the worker.
-it("the backlog of an API counts the jobs of every queue and reports the age of the oldest", async () => {
+it("an API's metrics count the jobs of every queue and report the age of each queue's oldest waiting job", async () => {
   await worker.close();
   const waiting = (queue: string) => ({ queue, state: "waiting" });
   const idle = await scrape(api.metricsUrl);
@@ -318,7 +318,7 @@ it("the backlog of an API counts the jobs of every queue and reports the age of 
   await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
 });
 
-it("the event loop's longest stall between two scrapes is reported once", async () => {
+it("an API's metrics report the event loop's longest stall since the last scrape only once", async () => {
   const stall = async () => (await reported("voucher_event_loop_stall_seconds")) ?? Number.NaN;
   await stall();
   const startedAt = performance.now();

@@ -72,7 +72,7 @@ afterAll(async () => {
   files.remove();
 });
 
-it("the parser of expressions finds each metric with its label matchers, and reports unknown metrics", () => {
+it("the parser of PromQL expressions finds each metric with its label matchers, and reports unknown metrics", () => {
   const expression = [
     'sum by (route, le) (rate(a_bucket{code=~"x|y", s!="z"}[5m]))',
     "/ ignoring(state) (b:c:d > 0) or vector(0) and max(up == 1) offset 5m",
@@ -119,7 +119,7 @@ const DOCUMENTED = Array.from(
   ([, text = ""]) => text,
 ).filter((text) => !ALL_ERRORS.has(text));
 
-it("every series in the rules, dashboard and documents exists in the code", () => {
+it("every metric in the alert rules, dashboard and documents exists in the code", () => {
   expect(RULE_EXPRESSIONS.length).toBe(RULES.match(/^ +expr:/gm)?.length);
   expect(DASHBOARD_EXPRESSIONS.length).toBeGreaterThan(30);
   expect(DOCUMENTED.length).toBeGreaterThan(10);
@@ -127,7 +127,7 @@ it("every series in the rules, dashboard and documents exists in the code", () =
   expect(DOCUMENTED.flatMap((expression) => faultsOf(expression, true))).toEqual([]);
 });
 
-it("every metric is in the documents, and on the dashboard or in a rule", () => {
+it("every metric is in the documents, and on the dashboard or in an alert rule", () => {
   const own = new Set(
     samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, "")).filter((name) => name.startsWith("voucher_")),
   );
@@ -148,7 +148,7 @@ it("every metric follows the naming conventions: base units, and `_total` for co
   }
 });
 
-it("every alert has a severity and a runbook page with commands and contacts", () => {
+it("every alert has a severity and a runbook section with commands", () => {
   const alerts = Array.from(RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: "(.+)"/g), ([, ...found]) => found);
   expect(alerts.map(([name]) => name)).toEqual(Array.from(RULES.matchAll(/- alert: (\w+)/g), ([, name]) => name));
   for (const [name = "", runbook] of alerts) {
@@ -162,7 +162,7 @@ it("every alert has a severity and a runbook page with commands and contacts", (
   }
 });
 
-it("the runbook shows each command for each way to run the service", () => {
+it("the runbook defines each of its commands for each way to run the service", () => {
   const own = Array.from(PREPARATION.matchAll(/^(\w+)\(\) \{/gm), ([, name = ""]) => name);
   const commands = RUNBOOK_PAGES.flatMap(({ text }) => text.match(/(?<=^```sh\n)[^`]*(?=^```$)/gm) ?? []).join("");
   expect(commands).not.toMatch(/docker|npm|kubectl|systemctl/);
@@ -176,7 +176,7 @@ it("the runbook shows each command for each way to run the service", () => {
   }
 });
 
-it("Postgres accepts every query of the runbook", async () => {
+it("Postgres accepts every SQL query of the runbook", async () => {
   const found = RUNBOOK.matchAll(/^psql "\$DATABASE_URL" -c "(.+?)"/gm);
   const queries = new Set(Array.from(found, ([, query = ""]) => query));
   expect(queries.size).toBeGreaterThan(2);
@@ -186,7 +186,7 @@ it("Postgres accepts every query of the runbook", async () => {
 it.each([
   "observability/prometheus.yml",
   "kubernetes/prometheus.yaml",
-])("%s sets each external label that the rules use, and drops it from sent alerts", (file) => {
+])("%s sets each external label that the alert rules use, and drops the label from sent alerts", (file) => {
   const { global, alerting } = parse(read(file));
   const used = new Set(Array.from(RULES.matchAll(/\$externalLabels\.(\w+)/g), ([, label]) => label));
   expect([...used]).toEqual(["runbook_base"]);

@@ -34,7 +34,7 @@ it.each(PROCESSES)("%s does not start when METRICS_PORT is in use, and names the
   expect(stdout).not.toMatch(/"listening"|"working"/);
 });
 
-it("a worker is ready only on a migrated database, but serves metrics before", async () => {
+it("a worker is not ready before the database is migrated, but serves metrics earlier", async () => {
   const database = `waiting_${process.pid}`;
   await servers.db.query(`CREATE DATABASE ${database}`);
   const url = new URL(servers.ownerUrl);

@@ -29,7 +29,7 @@ beforeAll(async () => {
   till = partnerClient(api.url, key);
 });
 
-it("the sweeper reports each task as 0 from the start, then its passes and processed items", async () => {
+it("the sweeper's metrics show each task as 0 from the start, then its runs and processed items", async () => {
   const idle = await startWorkers(servers, { METRICS_PORT: "0", WORKER_QUEUES: "seal" });
   const report = await scrape(idle.metricsUrl);
   await idle.close();
@@ -68,7 +68,7 @@ it("the sweeper counts verified chains, and each API reports a broken chain unti
   await until(async () => (await broken()) === 0);
 });
 
-it("the sweeper counts a failing task and continues with the others", async () => {
+it("the sweeper's metrics count a failing task, and the other tasks run", async () => {
   await servers.db.query("ALTER TABLE referrer_contracts RENAME TO referrer_contracts_away");
   await until(async () => (await read("voucher_sweep_failures_total", { task: "endContracts" })) >= 2);
   const passes = await read("voucher_chains_checked_total");
@@ -85,7 +85,7 @@ describe("the wait of a redeem", () => {
     );
   };
 
-  it("the wait of each redeem job with a reply is split into queue, transaction and reply", async () => {
+  it("the metrics split the wait of each redeem job with a reply into queue, transaction and reply", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5);
     const [first] = vouchers;
     for (const [index, { code }] of vouchers.entries())
@@ -98,7 +98,7 @@ describe("the wait of a redeem", () => {
     expect(transaction).toBeGreaterThan(0);
   });
 
-  it("the wait for a locked row counts as transaction time", async () => {
+  it("a redeem job's wait for a locked row counts as transaction time", async () => {
     const [voucher] = await issueVouchers(servers.db, partner, 1);
     const [, before] = await waits("sum");
     const answered = await whileLocked(servers.db, [voucher?.id ?? ""], async () => {
@@ -112,7 +112,7 @@ describe("the wait of a redeem", () => {
   });
 });
 
-it("a worker of the log reports why a pass cannot publish, and is not ready until a pass can", async () => {
+it("a worker of the transparency log is not ready while it cannot publish, and reports why", async () => {
   const files = makeTlogFiles();
   servers.onClose(async () => files.remove());
   const anchors = `${files.directory}/anchors`;

@@ -98,7 +98,7 @@ describe("GET /readyz", () => {
   });
 });
 
-it("concurrent probes of /readyz share one check of the servers, whatever its duration", async () => {
+it("concurrent probes of /readyz share one check of the servers, however long the check takes", async () => {
   const measure = async () => {
     const looked = vi.spyOn(api.ctx.probes, "query");
     const only = await api.ctx.probes.connect();
@@ -120,7 +120,7 @@ it("concurrent probes of /readyz share one check of the servers, whatever its du
   await expectFairRound(5, measure, ({ checks, statuses }) => checks < 20 && String(statuses) === "200");
 });
 
-it("a probe's result is not reused once its connection to Postgres is lost, as by a restart", async () => {
+it("a readiness check is not reused once its connection to Postgres is lost, as by a restart", async () => {
   const { probes, probeServers } = api.ctx;
   const { rows } = await probes.query("SELECT pg_backend_pid() AS pid");
   await probeServers();
@@ -192,7 +192,7 @@ it.each([
     // If the tests connect as the owner, no right is missing, but the view has no columns.
     /lacks a right: permission denied for view vouchers\. Run as the owner: voucherctl db roles|does not exist/,
   ],
-])("every call is 503 while the database lacks %s, and the log says what is missing", async (_, lose, mend, words) => {
+])("while the database lacks %s, every call gets 503 with a log line that says so", async (_, lose, mend, words) => {
   const till = partnerClient(api.url, keys.till.key);
   const { code, id } = await issue();
   const { ticket } = (await till.reserve(code)).body;
@@ -219,7 +219,7 @@ it.each([
 });
 
 describe("while every read that no batch shares is blocked in Postgres", () => {
-  it("/readyz, look-ups, reserves and releases answer while many unbatched reads are blocked", async () => {
+  it("while many unbatched reads are blocked, /readyz, look-ups, reserves and releases answer", async () => {
     const offer = await makeOffer(servers.db, 3);
     const referral = await makeReferral(servers.db, offer);
     const till = partnerClient(api.url, keys.till.key);

@@ -18,7 +18,7 @@ const headers = basic(OPS_TOKEN);
 const keptForm = (requestId: string) => String(keptRequestId(api.ctx.tokenSecrets, requestId));
 const search = (words: string) => browse(`${api.url}/ops/vouchers`, { headers, form: { words } });
 
-it("an organization's last calls show key, route, status, error, duration and request id, but no content", async () => {
+it("the page of an organization's last calls shows each call's key, route, status and id, but no content", async () => {
   const { code } = await issue();
   const [till, rival] = [keys.till.key, keys.rival.key];
   const order = { code, externalRef: "order-of-mrs-miller", note: "a note of the till" };
@@ -48,7 +48,7 @@ it("an organization's last calls show key, route, status, error, duration and re
   expect((await pageOf("org_none")).status).toBe(404);
 });
 
-it("a search finds a call of the last hour by its request id, with an audit entry for each view", async () => {
+it("a search by request id finds a call of the last hour, and each view of it adds an audit entry", async () => {
   const looks = async () =>
     (
       await db.query("SELECT FROM audit_entries WHERE command = 'page calls' AND entity_id = $1", [
@@ -70,13 +70,13 @@ it("a search finds a call of the last hour by its request id, with an audit entr
   expect((await search("call-that-was-not-made")).text).toContain("Nothing found");
 });
 
-it("a caller's request id is kept unchanged only if it is a UUID or 32 hexadecimal digits", () => {
+it("the service keeps a caller's request id unchanged only if it is a UUID or 32 hexadecimal digits", () => {
   const random = [crypto.randomUUID(), "4BF92F3577B34DA6A3CE929D0E0E4736"];
   expect(random.map(keptForm)).toEqual(random.map((id) => `given:${id}`));
   for (const id of ["order-4711", `${crypto.randomUUID()}-4711`, "4711"]) expect(keptForm(id)).not.toContain("4711");
 });
 
-it("a request id that repeats a reference is echoed, but neither logged nor stored", async () => {
+it("a request id that equals a reference is echoed, but neither logged nor stored", async () => {
   const { organizationId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId);
   const requestId = "order-of-mrs-jones";
@@ -97,7 +97,7 @@ it("a request id that repeats a reference is echoed, but neither logged nor stor
   expect(JSON.stringify([stored, lines])).not.toContain(requestId);
 });
 
-it("a request id that the caller chose is marked on the page of calls and in the log", async () => {
+it("the page of calls and the log mark a request id that the caller chose", async () => {
   const { organizationId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId);
   const lines: Record<string, unknown>[] = [];
@@ -124,7 +124,7 @@ it("a request id that the caller chose is marked on the page of calls and in the
   }
 });
 
-it("the last 200 calls of an organization are kept for an hour, in pages below 100 kB", async () => {
+it("an organization's last 200 calls are kept for an hour, and pages of them have less than 100 kB", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
@@ -162,7 +162,7 @@ it("the last 200 calls of an organization are kept for an hour, in pages below 1
   expect(rowsOf(next.text).at(-1)).toContain("request-250");
 });
 
-it("refused and failed calls are listed apart from others, and calls over a limit share one entry", async () => {
+it("refused and failed calls are listed apart from others, and calls over a rate limit share one entry", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const note = (status: number, requestId: string, errorCode: string | null) => {
@@ -182,7 +182,7 @@ it("refused and failed calls are listed apart from others, and calls over a limi
   expect((await pageOf(organizationId, "?key=key_1")).text).toMatch(/<strong>[\d,]+ calls<\/strong>/);
 });
 
-it("the search finds a call with an unknown key by its request id, and names other places to search", async () => {
+it("a search by request id finds a call with an unknown key, and suggests where else to search", async () => {
   const requestId = crypto.randomUUID();
   await call("GET", "/partner/redemptions", `${keys.till.key}0`, requestId);
   await until(async () => (await search(requestId)).status === 303);
@@ -207,7 +207,7 @@ it("a call that fails while Postgres is unreachable is listed under its key if t
   });
 });
 
-it("the calls of the 1 000 organizations that called last are kept", async () => {
+it("the calls of the 1 000 organizations with the most recent calls are kept", async () => {
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
   const quiet = Array.from({ length: 1_000 }, (_, at) => [Date.now() - 60_000 + at, `org_quiet_${at}`]).flat();
   await servers.redis.zadd(`${prefix}:organizations`, ...(quiet as [number, string]));

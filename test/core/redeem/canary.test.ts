@@ -21,7 +21,7 @@ const [worker] = contexts;
 const canaryOf = (processId: string) => ({ voucherId: "canary-1", organizationId: "canary", processId });
 const selfOf = async (id: string) => (await readProcesses(db)).find((one) => one.id === id);
 
-it("each shard answers an API's canaries, which leave no data except in the API's own row", async () => {
+it("each shard answers an API's canary jobs, which write only to the API's own row", async () => {
   const { canary, process } = api.ctx;
   canary.start();
   await until(async () => canary.read().latencyMs.p99 !== null && (await selfOf(process.id))?.canaryAt);
@@ -36,7 +36,7 @@ it("each shard answers an API's canaries, which leave no data except in the API'
   expect(rows).toEqual([]);
 });
 
-it("a canary shares a transaction with concurrent redeems, and changes no reply", async () => {
+it("a canary job shares a transaction with concurrent redeem jobs, and changes none of their replies", async () => {
   const [{ id }, { process }] = [await issue(), api.ctx];
   const [redeemed, canary, refused] = await Promise.all([
     runRedeemJob(worker, newAttempt(id), redeemJob(partner, keys.till.id, id, "beside a canary")),
@@ -51,7 +51,7 @@ it("a canary shares a transaction with concurrent redeems, and changes no reply"
   expect(rows).toEqual([{ same: true }]);
 });
 
-it("a canary whose row is locked gets the reply busy, and delays no redeem", async () => {
+it("a canary job whose row is locked gets the reply busy, and delays no redeem job", async () => {
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT FROM processes FOR UPDATE");
     const { id } = await issue();
@@ -67,7 +67,7 @@ it.each([
   "redemptions",
   "voucher_events",
   "vouchers",
-])("a canary waits for a lock on the table %s, as redemptions do", async (table) => {
+])("a canary job waits for a lock on the table %s, as redeem jobs do", async (table) => {
   const before = await selfOf(api.ctx.process.id);
   let answer: Promise<RedeemReply> | undefined;
   await besideTransaction(db, async (outside) => {
@@ -117,7 +117,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   expect(added).toContainEqual({ removeOnFail: true });
 });
 
-it("a shard counts as silent only if other shards have answered canaries for seconds", async () => {
+it("a shard counts as silent only if other shards have answered canary jobs for seconds", async () => {
   let isMended = false;
   const { canary, added } = openCanary(2, (shard) => (shard === 1 && isMended ? ANSWERED : NO_ANSWER));
   vi.advanceTimersByTime(20_000);
@@ -131,13 +131,13 @@ it("a shard counts as silent only if other shards have answered canaries for sec
   expect(canary.read().silentShards).toEqual([0]);
 });
 
-it("an API reports no silent shard before its first canary", () => {
+it("an API reports no silent shard before its first canary job", () => {
   const config = { queueShards: [1] as [number], redeemWaitMs: 10_000 };
   const idle = new Canary({ config, redeemQueue: api.ctx.redeemQueue, process: { id: "p" } });
   expect(idle.read()).toMatchObject({ silentMs: 0, silentShards: [] });
 });
 
-it("a running process is recorded with its queues and problem, and deleted when it ends", async () => {
+it("a running process has a row with its queues and problem, which it deletes when it ends", async () => {
   const { pool, deployment, log } = api.ctx;
   const record = new ProcessRecord({ pool, deployment, log }, "worker");
   record.serve("seal");
@@ -153,14 +153,14 @@ it("a running process is recorded with its queues and problem, and deleted when 
   expect(await selfOf(record.id)).toBeUndefined();
 });
 
-it("the sweeper deletes a process after ten minutes without a sign of life", async () => {
+it("the sweeper deletes a process's row ten minutes after its last update", async () => {
   const insert = "INSERT INTO processes (id, role, host, pid, version, queues, busy, seen_at) VALUES";
   await db.query(`${insert} ('old', 'worker', 'h', 1, '0', '{}', 0, clock_timestamp() - interval '11 minutes')`);
   await sweep(worker);
   expect((await db.query("SELECT FROM processes WHERE id = 'old'")).rowCount).toBe(0);
 });
 
-it("the counts of a minute's refusals and answers are added up over all processes", async () => {
+it("refusals and answers are counted per minute over all processes", async () => {
   const { counts, redis, deployment } = api.ctx;
   await till.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "unknown" });
   counts.observe({ reportedAs: "decision", organizationId: partner.organizationId }, 409, 5);

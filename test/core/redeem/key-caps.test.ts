@@ -41,7 +41,7 @@ async function redeemAtOnce(tills: readonly PartnerClient[], count: number, name
   return { redeemed, refused };
 }
 
-it("a key with a cap of 7 redeems 7 of 40 vouchers that are redeemed at once", async () => {
+it("a key with a daily limit of 7 redeems 7 of 40 vouchers that are redeemed at once", async () => {
   const { tills } = await makeCapped({ maxPerDay: 7 });
   const { redeemed, refused } = await redeemAtOnce(tills, 40, "count");
   expect(redeemed).toHaveLength(7);
@@ -55,7 +55,7 @@ it("a key with a cap of 7 redeems 7 of 40 vouchers that are redeemed at once", a
   expect((await tills[1].lookUp(refused[0]?.order.code as string)).body.voucher.status).toBe("Active");
 });
 
-it("a cap in dollars counts the prices of the vouchers", async () => {
+it("a key's daily limit in dollars counts the prices of the vouchers", async () => {
   const { priceUsd } = (await makeCapped({}).then(async ({ tills }) => {
     const [voucher] = await issueVouchers(db, partner, 1);
     return (await tills[0].lookUp(voucher?.code as string)).body.voucher;
@@ -64,7 +64,7 @@ it("a cap in dollars counts the prices of the vouchers", async () => {
   expect((await redeemAtOnce(tills, 12, "value")).redeemed).toHaveLength(3);
 });
 
-it("a worker refuses redeems over caps that the API did not know yet, and no job of their batch fails", async () => {
+it("a worker refuses jobs over a daily limit that their API does not know yet, and decides the others", async () => {
   const capped = await Promise.all([1, 2, 3, 4].map(() => makeCapped({ maxPerDay: 1 })));
   const free = await makeCapped({});
   for (const { tills } of capped) await redeemAtOnce(tills, 1, `known-${crypto.randomUUID()}`);
@@ -81,7 +81,7 @@ it("a worker refuses redeems over caps that the API did not know yet, and no job
   expect((await redeemAll("removed")).slice(0, capped.length)).toEqual(capped.map(() => "redeemed"));
 });
 
-it("a redeem waits for no other redeem of its key once the key's cap is removed", async () => {
+it("a redeem waits for no other redeem of its key once the key has no daily limit", async () => {
   const { id, tills } = await makeCapped({ maxPerDay: 1 });
   await redeemAtOnce(tills, 1, "only");
   const vouchers = await issueVouchers(db, partner, 3);
@@ -98,7 +98,7 @@ it("a redeem waits for no other redeem of its key once the key's cap is removed"
   });
 });
 
-it("a new cap counts all of the key's redemptions today, and waits for a running one", async () => {
+it("a new daily limit counts all of the key's redemptions today, including one that is not committed yet", async () => {
   const { id, tills } = await makeCapped({});
   expect((await redeemAtOnce(tills, 2, "before")).redeemed).toHaveLength(2);
   const [voucher] = await issueVouchers(db, partner, 1);
@@ -135,12 +135,12 @@ it("the redemptions table has only one unconditional AFTER INSERT trigger", asyn
   expect(rows).toEqual([{ name: "redemptions_checked" }]);
 });
 
-it("a change of a key's caps must name at least one", async () => {
+it("a change of a key's daily limits must name at least one of them", async () => {
   const { id } = await makeCapped({});
   await expect(change(id, {})).rejects.toThrow(InvalidValues);
 });
 
-it("the overview lists keys that have used 80 % of a cap", async () => {
+it("the overview lists keys that have used 80 % of a daily limit", async () => {
   const { id, tills } = await makeCapped({ maxPerDay: 5 });
   const found = async () => (await selectUsedCaps(db, 100)).find(({ keyId }) => keyId === id);
   await redeemAtOnce(tills, 3, "few");

@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
-it("a redeem without a timely reply answers with an earlier redemption under its reference", async () => {
+it("a redeem without a timely reply answers with its reference's redemption by an earlier attempt", async () => {
   const { id, retry } = await until(async () => {
     const { id, code } = await issue();
     const externalRef = `redeemed-earlier-${id}`;
@@ -58,7 +58,7 @@ it("a redeem without a timely reply answers with an earlier redemption under its
   });
 });
 
-it("a redeem without a reply answers redeem_unknown while a transaction for it is open", async () => {
+it("a redeem without a reply answers redeem_unknown while its transaction is open", async () => {
   const voucher = await issue();
   const reply = await inTransaction(worker.pool, async (outside) => {
     const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
@@ -69,7 +69,7 @@ it("a redeem without a reply answers redeem_unknown while a transaction for it i
   expect(reply.body.error).not.toMatch(/nothing/i);
 });
 
-it("a redeem without a reply redeems nothing later, even if Redis loses the job's withdrawal", async () => {
+it("a redeem that answered redeem_timeout redeems nothing later, even if its job runs after all", async () => {
   const { voucher, asked, jobId, job } = await until(async () => {
     const voucher = await issue();
     const asked = till.redeem({ code: voucher.code, externalRef: `handed-out-late-${voucher.id}` });
@@ -88,7 +88,7 @@ it("a redeem without a reply redeems nothing later, even if Redis loses the job'
   expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
 });
 
-it("a reference that was refused with 409 can be redeemed by a retry, but not by an earlier attempt", async () => {
+it("after a 409, a retry can redeem the reference, but no earlier attempt can", async () => {
   const { code, id } = await issue();
   const order = { code, externalRef: "refused-by-a-worker" };
   const before = redeemJob(partner, keys.till.id, id, order.externalRef);
@@ -185,7 +185,7 @@ it.each(
   expect(await runRedeemJob(worker, newAttempt(id), before)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a key over its miss limit gets the redemption under a reference that an earlier release wrote", async () => {
+it("a key over its limit of unknown codes gets a redemption whose reference an earlier release wrote", async () => {
   const { id, code } = await issue();
   const externalRef = `caf\u0065\u0301 ${id}`;
   const job = redeemJob(partner, keys.till.id, id, externalRef);
@@ -198,7 +198,7 @@ it("a key over its miss limit gets the redemption under a reference that an earl
   await strict.close();
 });
 
-it("a second delivery of a job whose caller got voucher_busy redeems nothing", async () => {
+it("a second delivery of a redeem job whose caller got voucher_busy redeems nothing", async () => {
   const { id, code } = await issue();
   const order = { code, externalRef: "told-busy" };
   const workers = await startWorkers(servers, { REDEEM_WAIT_MS: "600" });
@@ -222,7 +222,7 @@ it("a second delivery of a job whose caller got voucher_busy redeems nothing", a
   await workers.close();
 });
 
-it("a redeem that a process reads only after a pause answers redeem_unknown and adds no job", async () => {
+it("a redeem that the process reads after it was frozen answers redeem_unknown and adds no job", async () => {
   const { code } = await issue();
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
@@ -241,7 +241,7 @@ function blockProcess(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-it("a reference cannot be redeemed while its refusal with 409 is being committed", async () => {
+it("a worker cannot redeem a reference whose refusal with 409 is being committed", async () => {
   const { id } = await issue();
   const job = redeemJob(partner, keys.till.id, id, "being-ended");
   await inTransaction(worker.pool, async (outside) => {
@@ -251,12 +251,12 @@ it("a reference cannot be redeemed while its refusal with 409 is being committed
   expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a redeem answers redeem_unknown, not 409, if the row that ends its reference cannot be committed", async () => {
+it("a redeem answers redeem_unknown instead of 409 if its row in reference_ends cannot be committed", async () => {
   vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
 });
 
-it("a 409 ends its reference until all earlier attempts have become too old", async () => {
+it("a row in reference_ends is kept until all earlier attempts are too old to redeem", async () => {
   const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
   const attempt = (voucherId = "", generation: number) =>
     runRedeemJob(
@@ -277,7 +277,7 @@ it("a 409 ends its reference until all earlier attempts have become too old", as
   expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
 });
 
-it("the sweeper deletes old ends in batches of ten thousand until its time is used up", async () => {
+it("the sweeper deletes old rows of reference_ends in batches of ten thousand until its time is up", async () => {
   await bypassTriggers(
     servers.db,
     `INSERT INTO reference_ends (organization_id, external_ref, generation)
@@ -289,14 +289,14 @@ it("the sweeper deletes old ends in batches of ten thousand until its time is us
   expect(await removeEnds(worker, Number.POSITIVE_INFINITY)).toBeGreaterThanOrEqual(10_001);
 });
 
-it("an answer is confirmed while the sweeper starts a new generation of reference_ends", async () => {
+it("a standby's confirmation does not wait for the sweeper's new generation of reference_ends", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await outside.query("UPDATE reference_generation SET generation = generation + 1");
     await awaitConfirmation(api.ctx, api.ctx.deployment.serverId);
   });
 });
 
-it("the sweeper keeps a generation of reference_ends while a transaction adds to it", async () => {
+it("the sweeper begins no generation of reference_ends while a transaction adds to the present one", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await lockReferencesToEnd(outside, []);
     await expect(beginGeneration()).rejects.toThrow("lock timeout");
@@ -318,7 +318,7 @@ async function beginGeneration(): Promise<void> {
   await deleteOldEnds(worker.pool, 0);
 }
 
-it("a redeem of an expired voucher answers redeem_unknown until an earlier attempt has committed", async () => {
+it("a redeem of an expired voucher answers redeem_unknown while an earlier attempt is not committed", async () => {
   const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
   const workers = await startWorkers(servers);
   const client = partnerClient(patient.url, keys.till.key);

@@ -16,7 +16,7 @@ const { api, servers, partner, keys, till, issue } = useService({
   env: { REDEEM_WAIT_MS: String(WAIT_MS) },
 });
 
-it("a redeem without a worker answers 503 after the wait, and its attempt never redeems", async () => {
+it("a redeem without a worker answers 503 after REDEEM_WAIT_MS, and its attempt never redeems", async () => {
   const voucher = await issue();
   const before = await dumpRows(servers.db);
   const added = vi.spyOn(api.ctx.redeemQueue, "addAndWait");
@@ -36,7 +36,7 @@ it("a redeem without a worker answers 503 after the wait, and its attempt never 
   expect(await servers.redis.keys(`*:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
 });
 
-it("a redeem answers overloaded when too many jobs wait, but still confirms retries", async () => {
+it("a redeem answers overloaded when too many jobs wait, unless its reference is already redeemed", async () => {
   const [redeemed, other] = await issueVouchers(servers.db, partner, 2);
   const worker = await startWorkers(servers);
   // A new worker may need longer than these callers wait.
@@ -66,7 +66,7 @@ it("a redeem answers overloaded when too many jobs wait, but still confirms retr
   );
 });
 
-it("a redeem that timed out leaves no job, and a retry with a worker redeems once", async () => {
+it("a redeem that timed out leaves no job in Redis, and a retry with a worker redeems once", async () => {
   const [given, up, other] = await issueVouchers(servers.db, partner, 3);
   expect((await till.redeem({ code: given?.code, externalRef: "given-up-1" })).status).toBe(503);
   expect((await till.redeem({ code: up?.code, externalRef: "given-up-2" })).status).toBe(503);
@@ -103,7 +103,7 @@ it("a redeem that timed out leaves no job, and a retry with a worker redeems onc
   }
 });
 
-it("without a worker, redeem answers confirmed references, used and expired vouchers, and unknown codes", async () => {
+it("without a worker, redeem answers redeemed references, used and expired vouchers, and unknown codes", async () => {
   const [used, expired] = [await issue(), await issue({ validUntil: new Date(Date.now() - 1_000) })];
   const worker = await startWorkers(servers);
   const first = await until(async () => {

@@ -95,7 +95,7 @@ it("redeem stores a note of up to 500 characters unchanged, and stores none for 
   }
 });
 
-it("redeem answers a confirmed reference with its first result to every key of the organization", async () => {
+it("redeem answers a redeemed reference with its first result to every key of the organization", async () => {
   const voucher = await issue();
   const first = await redeem(voucher.code, "retried");
   const before = await dumpRows(servers.db);
@@ -138,7 +138,7 @@ it.each(
   expect(await redeem(other.code, title)).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: other.id });
 });
 
-it("redeem refuses the ticket and token of an overdue reservation, but redeems for another key", async () => {
+it("redeem refuses the ticket and token of an overdue reservation, but redeems the code for another key", async () => {
   const { code, ticket, token } = await hold({ overdue: true });
   const tables = ["vouchers", "voucher_events", "redemptions"] as const;
   const before = await dumpRows(servers.db, tables);
@@ -152,7 +152,7 @@ it("redeem refuses the ticket and token of an overdue reservation, but redeems f
   expect((await readRedeem(code)).data).toMatchObject({ ticket: null });
 });
 
-it("redeem puts no token and no code into the queue", async () => {
+it("redeem puts no reservation token and no voucher code into the queue", async () => {
   const { id, code, ticket, token } = await hold();
   expect((await till.redeem({ ticket, token, externalRef: "queue-carries" })).status).toBe(200);
   const jobs = [];
@@ -182,7 +182,7 @@ it("redeem stores any visible externalRef exactly, without surrounding white spa
   expect(ids.size).toBe(6);
 });
 
-it("redeem answers 400 and names a wrong externalRef, code or ticket", async () => {
+it("redeem answers 400 for a wrong externalRef, code or ticket, and names it", async () => {
   const { code, ticket } = await hold();
   const before = await dumpRows(servers.db);
   const refs = ["", " \t\n\u00a0 ", "a\nb", "a\tb", "a\u007fb", "a\u0085b"];

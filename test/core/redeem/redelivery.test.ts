@@ -48,7 +48,7 @@ const TWICE: [how: string, runs: Runs][] = [
   ],
 ];
 
-it.each(TWICE)("a second run of a job returns the first result and redeems nothing: %s", async (_, runs) => {
+it.each(TWICE)("a second run of a redeem job returns the first result and redeems nothing: %s", async (_, runs) => {
   const { id } = await issue();
   const [attempt, job] = [newAttempt(id), makeJob(id)];
   const [first, second] = await runs(id, (at, deadlineMs = job.deadlineMs) =>
@@ -59,7 +59,9 @@ it.each(TWICE)("a second run of a job returns the first result and redeems nothi
   await expectOneRedemption(id, (first as { redeemCode: string }).redeemCode);
 });
 
-it.each(TWICE)("another job with the same reference confirms it and redeems nothing: %s", async (_, runs) => {
+it.each(
+  TWICE,
+)("a second redeem job with the same reference returns confirmed and redeems nothing: %s", async (_, runs) => {
   const { id } = await issue();
   const job = makeJob(id);
   const results = await runs(id, (at, deadlineMs = job.deadlineMs) =>
@@ -70,7 +72,7 @@ it.each(TWICE)("another job with the same reference confirms it and redeems noth
   await expectOneRedemption(id, first.redeemCode);
 });
 
-it("another job with the same reference confirms it and leaves its own voucher unchanged", async () => {
+it("a redeem job with a redeemed reference returns confirmed and leaves its own voucher unchanged", async () => {
   const [redeemed, spare] = await issueVouchers(db, partner, 2);
   const job = makeJob(redeemed?.id as string);
   await runRedeemJob(one, newAttempt(job.voucherId), job);
@@ -79,7 +81,7 @@ it("another job with the same reference confirms it and leaves its own voucher u
   await expectUntouched(retry.voucherId);
 });
 
-it("a second run of a refused job decides again", async () => {
+it("a second run of a refused redeem job decides again", async () => {
   const { id, code } = await issue();
   const { body: reservation } = await rival.reserve(code);
   const [attempt, job] = [newAttempt(id), makeJob(id)];
@@ -88,7 +90,7 @@ it("a second run of a refused job decides again", async () => {
   expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a job redeems nothing if its deadline passes during the wait for the row lock", async () => {
+it("a redeem job redeems nothing if its deadline passes during the wait for the row lock", async () => {
   const { id } = await issue();
   const { run } = await whileLocked(db, [id], async () => {
     const deadline = new Date((await databaseTime(db)).getTime() + 50);
@@ -101,7 +103,7 @@ it("a job redeems nothing if its deadline passes during the wait for the row loc
   await expectUntouched(id);
 });
 
-it("a job past its deadline redeems nothing on a connection to another server than its caller's", async () => {
+it("a redeem job past its deadline redeems nothing on another database server than its caller's", async () => {
   const { id } = await issue();
   // A worker whose server restarts after the worker has accepted the job.
   const before = { ...one, deployment: { id: one.deployment.id, serverId: "before", ready: async () => undefined } };
@@ -109,7 +111,7 @@ it("a job past its deadline redeems nothing on a connection to another server th
   await expectUntouched(id);
 });
 
-it("a job redeems nothing if its deadline passes while it waits in the queue", async () => {
+it("a redeem job redeems nothing if its deadline passes while it waits in the queue", async () => {
   const { id } = await issue();
   const deadline = new Date((await databaseTime(db)).getTime() + 50);
   const attempt = newAttempt(id);
@@ -122,7 +124,7 @@ it("a job redeems nothing if its deadline passes while it waits in the queue", a
   await expectUntouched(id);
 });
 
-it("a job with invalid data fails alone, and the voucher's next redeem succeeds", async () => {
+it("a redeem job with invalid data fails alone, and its voucher's next redeem succeeds", async () => {
   const { id, code } = await issue();
   const attempts = [newAttempt(id), newAttempt(id), newAttempt(id)];
   const bad = [{}, { ...makeJob(id), deadlineMs: "soon", origin }, { ...makeJob(id), externalRef: null, origin }];
@@ -135,7 +137,7 @@ it("a job with invalid data fails alone, and the voucher's next redeem succeeds"
   await expectOneRedemption(id, redeem.body.redeemCode);
 });
 
-it("a job that the database refuses fails alone, and the rest of its batch redeems", async () => {
+it("a redeem job that the database refuses fails alone, and the rest of its batch redeems", async () => {
   const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(job.voucherId), job).catch((error: unknown) => error);
   const expectRefused = async (poison: RedeemJob) => {
     const [first, ...rest] = await issueVouchers(db, partner, 4);
@@ -184,7 +186,7 @@ it("a worker closes only after its running jobs have ended", async () => {
   expect(await countJobs(servers, redeemQueue.name)).toBe(0);
 });
 
-it("a closed worker leaves jobs that it has not started to another worker", async () => {
+it("a closed worker leaves jobs that have not started to another worker", async () => {
   const { id, code } = await issue();
   await (await startWorkers(servers)).close();
   const redeem = till.redeem({ code, externalRef: newRef() });

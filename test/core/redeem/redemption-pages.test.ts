@@ -60,7 +60,7 @@ afterAll(async () => {
 it.each([
   ["planned before there was any redemption", () => early],
   ["planned on the full table", prepared],
-])("a page of redemptions at any position reads only the database pages of its rows: %s", async (_, connect) => {
+])("a page of the list of redemptions reads only the database pages with its rows: %s", async (_, connect) => {
   const client = await connect();
   const { organizationId } = partner;
   const empty = await readPages(client, "org_unheard_of", "2026-01-01");

@@ -50,7 +50,7 @@ afterAll(() => servers.close());
 const FAR = new Date("2999-01-01");
 
 describe("a redemption that is inserted and not committed", () => {
-  it("completeUntil stays before an uncommitted redemption, which is listed after its commit", async () => {
+  it("completeUntil stays at an uncommitted redemption's time, and the list has it after its commit", async () => {
     const slow = await issue();
     const quick = await besideTransaction(servers.db, async (outside) => {
       const redeemedAt = await now();
@@ -103,7 +103,7 @@ describe("a redemption that is inserted and not committed", () => {
   });
 });
 
-it("a redemption before the closed time is refused as outdated, and one at that time is not", async () => {
+it("the database refuses a redemption before closed_until as outdated, but accepts one at that time", async () => {
   await advanceCompleteUntil(worker.pool, FAR);
   const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
   const closedUntil = rows[0]?.closed_until as Date;
@@ -114,7 +114,7 @@ it("a redemption before the closed time is refused as outdated, and one at that 
   });
 });
 
-it("a worker decides a redemption again, at a later time, if its time was closed meanwhile", async () => {
+it("a worker decides a redemption again, with a later time, if closed_until passes its time meanwhile", async () => {
   // `closed_until` passes the redemption's time between the worker's decision and its insert.
   const held = await holdNextInsert(servers.db, "BEFORE", "redemptions");
   const redeeming = redeem();
@@ -127,7 +127,7 @@ it("a worker decides a redemption again, at a later time, if its time was closed
   expect((await readRecorded(servers.db, id)).redemption?.redeemedAt).toEqual(redeemedAt);
 });
 
-it("a redemption in the closed time cannot be inserted from a snapshot older than the lock", async () => {
+it("a REPEATABLE READ or SERIALIZABLE transaction cannot insert a redemption", async () => {
   const id = await issue();
   for (const isolation of ["REPEATABLE READ", "SERIALIZABLE"]) {
     await besideTransaction(servers.db, async (outside) => {
@@ -137,7 +137,7 @@ it("a redemption in the closed time cannot be inserted from a snapshot older tha
   }
 });
 
-it("redemptions at the same time are listed by voucher, and a page may end between them", async () => {
+it("the list orders redemptions at the same time by voucher, and a page may end between two of them", async () => {
   const ids = [await issue(), await issue(), await issue()].toSorted();
   const redeemedAt = await now();
   await besideTransaction(servers.db, async (outside) => {
@@ -187,7 +187,7 @@ describe("completeUntil that two processes answer in turn", () => {
 describe("the closed time", () => {
   const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
 
-  it("the closed time never decreases, never exceeds the clock, and cannot be deleted", async () => {
+  it("closed_until never decreases and never exceeds the database's clock, and its row cannot be deleted", async () => {
     await expect(update("timestamptz 'epoch'")).rejects.toThrow("moves forward");
     await expect(update("timestamptz 'epoch', clock_trusted_at = now()")).rejects.toThrow("moves forward");
     await expect(update("date_trunc('second', now()) + interval '1 min'")).rejects.toThrow("moves forward");
@@ -197,7 +197,7 @@ describe("the closed time", () => {
     await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
   });
 
-  it("the closed time follows a clock jump only when an operator trusts the clock", async () => {
+  it("closed_until follows a clock jump only when an operator trusts the clock", async () => {
     const clock = new DatabaseClock(() => 0);
     // The clock has jumped ahead by an hour. This is the time without the jump, by the process's monotonic clock.
     const before = later(await now(), -3_600_000);
@@ -212,7 +212,7 @@ describe("the closed time", () => {
     expect(await findComplete()).not.toEqual(complete);
   });
 
-  it("only `db trust-clock` decreases the closed time, with an audit entry", async () => {
+  it("only `db trust-clock` decreases closed_until, with an audit entry", async () => {
     const ahead = later(await now(), 3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1, complete_until = $1", [ahead]);
     await advanceCompleteUntil(worker.pool, FAR);
@@ -229,7 +229,7 @@ describe("the closed time", () => {
     expect(rows).toEqual([{ n: 1 }]);
   });
 
-  it("after the clock is set back, redemptions get the closed time, and are listed when it has passed", async () => {
+  it("after the clock is set back, redemptions get the time closed_until, and are listed after that time", async () => {
     const redeemSetBack = async () => {
       // Has the effect of a clock a second ahead. On a busy machine, this second may pass before the redemption.
       const closedUntil = later(await now(), 1_000);

@@ -143,7 +143,7 @@ it("the list of redemptions is a CSV file with the same values for Accept: text/
   expect((await get("?from=yesterday")).status).toBe(400);
 });
 
-it("a file of redemptions that has begun waits beyond the limit of waiting calls, and is complete", async () => {
+it("a file of redemptions that has begun is completed even beyond the maximum of waiting calls", async () => {
   const to = await untilComplete();
   const { listed } = await readAll(till, { to: to.toISOString() });
   const { pages } = readAllRedemptions(api.ctx, partner, {}, to);
@@ -154,7 +154,7 @@ it("a file of redemptions that has begun waits beyond the limit of waiting calls
   expect((await reading).value).toEqual(listed);
 });
 
-it("a statement sums a month by brand, product and key, and is final when the month is complete", async () => {
+it("a month's statement has sums by brand, product and key, and is final when the month is complete", async () => {
   const { client, redeemed } = await redeemTwo();
   const month = redeemed[0]?.redeemedAt.slice(0, 7) ?? "";
   await untilComplete(client);
@@ -165,7 +165,7 @@ it("a statement sums a month by brand, product and key, and is final when the mo
   expect((await client.statement("2999-01")).body).toMatchObject({ final: false, redemptions: 0, lines: [] });
 });
 
-it("a final statement keeps its bytes and hash after a rename and an erasure", async () => {
+it("a final statement keeps its bytes and hash after a brand is renamed and a reference erased", async () => {
   const { owner, client, key, redeemed } = await redeemTwo();
   await untilComplete(client);
   await inPastMonth(redeemed, async () => {
@@ -220,7 +220,12 @@ it("a final statement keeps its bytes and hash after a rename and an erasure", a
   });
 });
 
-it.each(["2026-13", "2026", "1999-01", "2026-1"])("a statement refuses the month %s with a sentence", async (month) => {
+it.each([
+  "2026-13",
+  "2026",
+  "1999-01",
+  "2026-1",
+])("a month's statement refuses the month %s with a sentence", async (month) => {
   expect((await till.statement(month)).body).toMatchObject({
     code: "invalid_request",
     error: "month must be a month such as 2026-11.",
@@ -255,13 +260,13 @@ it("the list of redemptions refuses a changed cursor and another organization's 
   expect(await refused(`?cursor=${theirs}`)).toBe("cursor is not a cursor of this list.");
 });
 
-it("the list of redemptions refuses a cursor of another range", async () => {
+it("the list of redemptions refuses a cursor of another time range", async () => {
   const { cursor } = await readAll(till, { from: "2020-01-01T00:00:00Z", to: "2900-01-01T00:00:00Z" });
   expect(await refused(`?cursor=${cursor}&from=2020-01-02T00:00:00Z`)).toBe("from differs from the cursor's.");
   expect(await refused(`?cursor=${cursor}&to=2900-01-02T00:00:00Z`)).toBe("to differs from the cursor's.");
 });
 
-it("reading a redemption returns the answer of a repeated redeem, for references with any characters", async () => {
+it("reading a redemption by its reference returns what a repeated redeem returns, with any characters", async () => {
   const vouchers = await issueVouchers(servers.db, partner, 6);
   const refs = ["plain", "with/slash?and#more %2F", "ünïcode 😀", "receipt", "...", "a+b &c"];
   for (const [index, externalRef] of refs.entries()) {
@@ -279,7 +284,7 @@ it("reading a redemption returns the answer of a repeated redeem, for references
   }
 });
 
-it("a redemption is found by every spelling of its reference, and all answers show one spelling", async () => {
+it("every spelling of a reference finds its redemption, and all answers show the same spelling", async () => {
   const { code } = await issue();
   expect((await till.redeem({ code, externalRef: "\u2028Cafe\u0301\u200b 7\n" })).body).toMatchObject({
     redeemed: true,
@@ -295,7 +300,7 @@ it("a redemption is found by every spelling of its reference, and all answers sh
   expect(rows).toEqual([{ external_ref: "Café 7" }]);
 });
 
-it("the list of redemptions refuses a reference that is given twice or with Accept: text/csv", async () => {
+it("the list of redemptions refuses a reference that is sent twice or with Accept: text/csv", async () => {
   expect(await refused("?externalRef=a&externalRef=b")).toBe("externalRef must be one value.");
   const csv = await send("GET", `${api.url}/partner/redemptions?externalRef=a`, {
     key: keys.till.key,

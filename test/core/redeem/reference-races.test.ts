@@ -75,7 +75,7 @@ describe("two workers that redeem under the same references", () => {
     expect([...(await redeemedBy(refs)).values()].map((redeemed) => redeemed.length)).toEqual([1, 1, 1]);
   });
 
-  it("a batch is decided again if another worker commits one of its references first", async () => {
+  it("a redeem batch is decided again if another worker commits one of its references first", async () => {
     const vouchers = (await issueVouchers(servers.db, partner, 5)).map(({ id }) => id);
     const refs = ["batch-0", "batch-1", "batch-2", "batch-3", "batch-4"];
     await countDeadlocks(async (one, other) => {
@@ -111,7 +111,7 @@ describe("two workers that redeem under the same references", () => {
     expect(await redeemedBy(["given-up"])).toEqual(new Map([["given-up", [second]]]));
   });
 
-  it("two workers cannot redeem a voucher twice, even without the row lock", async () => {
+  it("two workers cannot redeem a voucher twice, even if they do not lock its row", async () => {
     const voucher = await issue();
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {

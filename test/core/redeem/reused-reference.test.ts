@@ -46,7 +46,7 @@ it.each<[string, boolean, (first: First) => Promise<object> | object]>([
   expect(await reuses()).toBe(before + Number(isOther));
 });
 
-it("a sandbox's reused reference gets the same answer, but is not counted for alerts", async () => {
+it("a reused reference of a sandbox gets the same answer as a live one, but is not counted for alerts", async () => {
   const sandbox = await makePartner(servers.db, { sandbox: true });
   const client = partnerClient(api.url, (await makeKey(servers.db, sandbox.organizationId)).key);
   const [first, second] = await issueVouchers(servers.db, sandbox, 2);
@@ -57,7 +57,7 @@ it("a sandbox's reused reference gets the same answer, but is not counted for al
   expect(await reuses()).toBe(before);
 });
 
-it("a key over the miss limit gets otherVoucher for a confirmed reference only with another valid code", async () => {
+it("over the limit of unknown codes, a redeemed reference answers otherVoucher to any other code", async () => {
   const wary = await service.startApi({ MISS_LIMIT_PER_MINUTE: "1" });
   const client = partnerClient(wary.url, (await makeKey(servers.db, partner.organizationId)).key);
   const first = await redeemed();
@@ -80,7 +80,7 @@ async function overtake(externalRef: string): Promise<object> {
   return { status: 200, body: { alreadyConfirmed: true, otherVoucher: true, voucherInstanceId: id } };
 }
 
-it("a redeem answers otherVoucher when its worker finds that another call used the reference", async () => {
+it("a redeem answers otherVoucher if another call uses its reference while its job waits", async () => {
   const { id, code } = await issue();
   const { reply, answer } = await whileLocked(servers.db, [id], async () => {
     const reply = till.redeem({ code, externalRef: "overtaken-in-the-worker" });
@@ -90,7 +90,7 @@ it("a redeem answers otherVoucher when its worker finds that another call used t
   expect(await reply).toMatchObject(answer);
 });
 
-it("a redeem without a reply answers otherVoucher if another call used the reference meanwhile", async () => {
+it("a redeem without a reply answers otherVoucher if another call has used its reference", async () => {
   const hasty = await service.startApi({ REDEEM_WAIT_MS: "1000" });
   const client = partnerClient(hasty.url, keys.rival.key);
   const overtakeInTime = async () => {
@@ -109,7 +109,7 @@ it("a redeem without a reply answers otherVoucher if another call used the refer
   expect(reply).toMatchObject(answer);
 });
 
-it("a redeem of an expired voucher answers otherVoucher if the reference is used before the refusal", async () => {
+it("a redeem of an expired voucher answers otherVoucher if its reference is used before the refusal", async () => {
   const { code } = await issue({ validUntil: new Date(Date.now() + 1_000) });
   await untilPast(servers.db, new Date(Date.now() + 1_000));
   // The API's first read finds no redemption, and its second read finds one.
@@ -123,7 +123,7 @@ it("a redeem of an expired voucher answers otherVoucher if the reference is used
   expect({ status, body }).toMatchObject(answer);
 });
 
-it("a reference that an earlier release wrote is found by its text, and redeems nothing again", async () => {
+it("a redeemed reference in an earlier release's form is found by its text, and redeems nothing again", async () => {
   const [ctx] = service.contexts;
   const [stored, sent] = ["straße e\u0301 1", "straße é 1"];
   const first = await issue();

@@ -26,7 +26,7 @@ beforeAll(() => {
 
 const fail = () => Promise.reject(new Error("Redis is unavailable"));
 
-it("a delayed release of a reservation does not delete the lease of a later reservation", async () => {
+it("a delayed release of a reservation keeps the lease in Redis of a later reservation", async () => {
   const { id, code, reservation } = await makeReserved();
   const gate = makeGate();
   const leases = new HookedLeases({ beforeRelease: gate.pass });
@@ -40,7 +40,7 @@ it("a delayed release of a reservation does not delete the lease of a later rese
   expect(await leaseTicket(id)).toBe(later.body.ticket);
 });
 
-it("a lease is deleted if the voucher's row then refuses the reservation", async () => {
+it("a lease in Redis is deleted if Postgres then refuses the reservation", async () => {
   const { id, code } = await issue();
   const gate = makeGate();
   const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: gate.pass }) };
@@ -53,7 +53,7 @@ it("a lease is deleted if the voucher's row then refuses the reservation", async
   expect(await leaseTicket(id)).toBeNull();
 });
 
-it("a reserve that meets another key's lease answers voucher_busy while Postgres has no reservation", async () => {
+it("a reserve that finds another key's lease answers voucher_busy until Postgres has a reservation", async () => {
   const { code, gate, reserving, refused } = await until(() =>
     inTime(ORPHAN_AFTER_MS, async () => {
       const started = await startReserve();
@@ -67,7 +67,7 @@ it("a reserve that meets another key's lease answers voucher_busy while Postgres
   expect(await reserving).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
 });
 
-it("a reserve that met another key's lease is refused once that key's reservation is stored", async () => {
+it("a reserve that found another key's lease is refused once that key's reservation is in Postgres", async () => {
   const { code, gate, reserving } = await startReserve();
   const letItWrite = async () => {
     gate.open();
@@ -80,7 +80,7 @@ it("a reserve that met another key's lease is refused once that key's reservatio
   expect(await reserving).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
 });
 
-it("a reserve tries once more after its last pause", async () => {
+it("a reserve that found another key's lease tries once more after its last pause", async () => {
   const reserveLate = async () => {
     const { code, gate, reserving } = await startReserve();
     let met = 0;
@@ -98,7 +98,7 @@ it("a reserve tries once more after its last pause", async () => {
   expect(answer).toMatchObject({ error: { code: "voucher_reserved" } });
 });
 
-it("a lease older than two seconds without a live reservation refuses no key", async () => {
+it("a lease in Redis that is older than two seconds refuses no key without a live reservation", async () => {
   const { id, code, reservation } = await makeReserved();
   const leases = new HookedLeases({ beforeRelease: fail });
   await releaseReservation({ ...delayed.ctx, leases }, holder, reservation.ticket, null);
@@ -109,7 +109,7 @@ it("a lease older than two seconds without a live reservation refuses no key", a
   expect(await leaseTicket(id)).toBe(later.body.ticket);
 });
 
-it("a lease from the future, after Redis's clock was set back, refuses no key by itself", async () => {
+it("a lease with an impossibly late end, as after Redis's clock was set back, refuses no key", async () => {
   const { id, code } = await issue();
   await servers.redis.set(servers.leaseKey(id), `${newId("rsv")} ${holder.keyId}`, "PX", 900_000 + 3_600_000);
   const reply = await rivalTill.reserve(code);
@@ -117,7 +117,7 @@ it("a lease from the future, after Redis's clock was set back, refuses no key by
   expect(await leaseTicket(id)).toBe(reply.body.ticket);
 });
 
-it("a new owner of a lease leaves the first reservation unchanged", async () => {
+it("a key that takes over another key's lease in Redis leaves that key's reservation unchanged", async () => {
   const { id, code } = await issue();
   const { first, second } = await whileLocked(servers.db, [id], async () => {
     const first = reserveVoucher(delayed.ctx, holder, code);
@@ -132,7 +132,7 @@ it("a new owner of a lease leaves the first reservation unchanged", async () => 
   expect((await readRecorded(servers.db, id)).liveTicket).toBe(ticket);
 });
 
-it("reserve answers 409 voucher_reserved if a row was inserted without lease and row lock", async () => {
+it("reserve answers 409 voucher_reserved if another program reserved without lease and row lock", async () => {
   const { id, code } = await issue();
   const ticket = `rsv_outside_${id}`;
   const { late } = await besideTransaction(servers.db, async (outside) => {
@@ -152,7 +152,7 @@ it("reserve answers 409 voucher_reserved if a row was inserted without lease and
   expect({ status, code: body.code }).toEqual({ status: 409, code: "voucher_reserved" });
 });
 
-it("a reserve with an existing ticket fails alone in its transaction", async () => {
+it("a reservation with an existing ticket fails alone in its transaction", async () => {
   const { id, reservation } = await makeReserved();
   expect(await releaseReservation(delayed.ctx, holder, reservation.ticket, null)).toBe(true);
   const others = await issueVouchers(servers.db, partner, 5);
@@ -167,7 +167,7 @@ it("a reserve with an existing ticket fails alone in its transaction", async () 
   expect(outcomes).toMatchObject(others.map(() => ({ kind: "opened" })));
 });
 
-it("leases are deleted a few hundred at a time, with one warning for all failures", async () => {
+it("leases in Redis are deleted a few hundred at a time, with one warning for all failures", async () => {
   const ended = Array.from({ length: 1_700 }, (_, n) => ({ voucherId: newId("vch"), ticket: `rsv_${n}` }));
   const warned: unknown[] = [];
   const log = { warn: (fields: unknown) => warned.push(fields) } as unknown as typeof delayed.ctx.log;

@@ -16,7 +16,7 @@ const [, hasty] = service.tills;
 
 const post = (body: unknown) => send("POST", `${api.url}/partner/vouchers/release`, { key: keys.rival.key, body });
 
-it("release ends a live reservation and its lease, and keeps later reservations", async () => {
+it("release ends a live reservation and deletes its lease, and keeps later reservations", async () => {
   const { code, id } = await issue();
   const { ticket, expiresAt } = await reserve(code);
   const tables = ["vouchers", "voucher_events", "redemptions"] as const;
@@ -36,7 +36,7 @@ it("release ends a live reservation and its lease, and keeps later reservations"
   expect(await servers.redis.get(servers.leaseKey(id))).toContain(later.ticket);
 });
 
-it("release answers every ticket that is not live in the same way, and changes nothing", async () => {
+it("release gives the same answer for every ticket that is not live, and changes nothing", async () => {
   const [released, consumed, overdue, voided, theirs, active] = await Promise.all(
     Array.from({ length: 6 }, () => issue()),
   );

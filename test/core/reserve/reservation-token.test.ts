@@ -33,18 +33,18 @@ it("a reservation token is the HMAC-SHA-256 of the ticket in base64url without p
   );
 });
 
-it("a reservation token cannot be made without a secret", () => {
+it("reservationToken throws without a secret", () => {
   expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow(/^no reservation token secret is configured$/);
 });
 
-it("a token secret's id is the first 8 hex digits of its SHA-256, at any position in the list", () => {
+it("a token secret's id is the first 8 hex digits of the secret's SHA-256, wherever it is in the list", () => {
   expect(nameTokenSecrets([OLD, NEW])).toEqual([
     { id: idOf(OLD), secret: OLD },
     { id: idOf(NEW), secret: NEW },
   ]);
 });
 
-it("a reservation's token does not change with the order of secrets, unless its secret is removed", () => {
+it("a reservation's token stays the same in any order of secrets, until its own secret is removed", () => {
   const tokenOf = (secrets: string[], signer: string) =>
     reservationToken(nameTokenSecrets(secrets), TICKET, idOf(signer));
   const [byOld, byNew] = [OLD, NEW].map((secret) => hmac(secret, TICKET).toString("base64url"));
@@ -58,18 +58,18 @@ it("a reservation's token does not change with the order of secrets, unless its 
   expect(tokenOf([NEW, "yet-another-secret"], OLD)).toBe(byNew);
 });
 
-it("a token's hash is its SHA-256 in lower-case hex", () => {
+it("the hash of a reservation token is the token's SHA-256 in lower-case hex", () => {
   expect(hashToken("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 });
 
-it("the expected hash of a token uses the secret that the reservation names", () => {
+it("the expected hash of a reservation's token uses the secret that the reservation names", () => {
   const secrets = nameTokenSecrets([NEW, OLD]);
   const expected = sha256(Buffer.from(hmac(OLD, TICKET).toString("base64url"))).toString("hex");
   expect(expectedTokenHash(secrets, { ticket: TICKET, tokenSecretId: idOf(OLD) })).toBe(expected);
 });
 
-it("a token's hash equals no changed, truncated, longer, empty or upper-case text", () => {
+it("the hash of a reservation token equals no changed, truncated, longer, empty or upper-case text", () => {
   const hash = hashToken("a token");
   expect(sameTokenHash(hash, hashToken("a token"))).toBe(true);
   const digits = Array.from(hash, (digit, at) => hash.slice(0, at) + (digit === "0" ? "1" : "0") + hash.slice(at + 1));

@@ -36,7 +36,7 @@ const ROUNDS_AT_ONCE = 10;
 /** The seed is fixed, so that a failure can be repeated. */
 const SEED = 20_260_118;
 
-it("two keys with ticket and token redeem a voucher once, and end its reservation", async () => {
+it("two keys with ticket and token redeem a reserved voucher once, and end the reservation", async () => {
   for (const round of await makeRounds(ROUNDS_AT_ONCE, true)) {
     const outcome = await Promise.all([redeemBy(holder, "ticket")(round, 0), redeemBy(rival, "token")(round, 1)]);
     expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
@@ -104,7 +104,7 @@ it.each([
   ["reservation leaves nothing to release for a release", release, "api", "nothing = Active, kept"],
   ["voucher's validity refuses a redeem", redeemBy(holder, "code"), "worker", "voucher_expired = Active, free"],
   ["voucher's validity refuses a reserve", reserveBy(holder), "api", "voucher_expired = Active, free"],
-] as const)("an end that passes during a lock wait counts: the end of a %s", async (title, action, role, expected) => {
+] as const)("an end during a lock wait is effective: the end of a %s", async (title, action, role, expected) => {
   const isReserved = title.startsWith("reservation");
   const { round, done } = await until(async () => {
     const [round] = (await makeRounds(1, isReserved)) as [Round];

@@ -55,7 +55,7 @@ it("reserve holds a voucher for 15 minutes, with a ticket, a lease and a token t
   expect(rows[0].age.minutes ?? 0).toBe(0);
 });
 
-it("reserve writes no reservation and no lease without a secret for tokens", async () => {
+it("reserve writes no reservation and no lease if no secret for tokens is configured", async () => {
   const voucher = await issue();
   const bare = await startApi(servers);
   bare.ctx.tokenSecrets.length = 0;
@@ -107,7 +107,7 @@ it("reserve refuses used, voided and expired vouchers with their own error codes
   for (const { id } of [used, voided, expired]) expect(await hasLease(id)).toBe(false);
 });
 
-it("reserve refuses an ended ticket with 409 reservation_ended, and a consumed one with voucher_used", async () => {
+it("reserve answers an ended ticket with 409 reservation_ended, and a consumed ticket with voucher_used", async () => {
   const [released, consumed, overdue] = [await issue(), await issue(), await issue()];
   const releasedTicket = (await shop.reserve(released.code)).body.ticket;
   await shop.release(releasedTicket);
@@ -138,7 +138,7 @@ it("reserve after a release opens a new reservation with a new ticket, for any k
   expect(new Set(all.map(({ token }) => token)).size).toBe(3);
 });
 
-it("reserve after the end of a reservation succeeds for another key, and records the old one as Expired", async () => {
+it("reserve after a reservation's end succeeds for another key, and records the old one as Expired", async () => {
   const voucher = await issue();
   const first = (await partnerClient(hasty.url, keys.till.key).reserve(voucher.code)).body;
   expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(1_000);
@@ -156,7 +156,7 @@ it("reserve after the end of a reservation succeeds for another key, and records
   expect(fresh.started_at.getTime()).toBeGreaterThanOrEqual(old.expires_at.getTime());
 });
 
-it("reserve after its own reservation's end opens a new one, and a repeat never extends a reservation", async () => {
+it("reserve by the holder after a reservation's end makes a new one, and a repeat extends none", async () => {
   const voucher = await issue();
   const client = partnerClient(hasty.url, keys.till.key);
   const first = (await client.reserve(voucher.code)).body;
@@ -168,7 +168,7 @@ it("reserve after its own reservation's end opens a new one, and a repeat never 
   expect(new Date(second.expiresAt).getTime()).toBeGreaterThanOrEqual(new Date(first.expiresAt).getTime() + 1_000);
 });
 
-it("reserve deletes its lease if its row cannot be written", async () => {
+it("reserve deletes its lease in Redis if the reservation's row cannot be written", async () => {
   const voucher = await issue();
   await servers.db.query(`
       CREATE FUNCTION refuse_this_reservation() RETURNS trigger LANGUAGE plpgsql AS
@@ -184,7 +184,7 @@ it("reserve deletes its lease if its row cannot be written", async () => {
   expect((await till.reserve(voucher.code)).status).toBe(200);
 });
 
-it("a lease without a reservation does not refuse its own key", async () => {
+it("a lease in Redis without a reservation does not refuse its own key", async () => {
   const voucher = await issue();
   await servers.redis.set(servers.leaseKey(voucher.id), `${newId("rsv")} ${keys.till.id}`, "PX", 900_000);
   const { status, body } = await shop.reserve(voucher.code);
@@ -192,7 +192,7 @@ it("a lease without a reservation does not refuse its own key", async () => {
   expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
 });
 
-it("a reservation is valid for its holder, and refuses others, after Redis has lost all data", async () => {
+it("a reservation stays valid for its holder, and refuses others, after Redis has lost all data", async () => {
   const voucher = await issue();
   const held = (await shop.reserve(voucher.code)).body;
   await servers.redis.flushdb();
@@ -205,7 +205,7 @@ it("a reservation is valid for its holder, and refuses others, after Redis has l
   expect((await shop.redeem({ ticket: held.ticket, externalRef: "after-flush" })).status).toBe(200);
 });
 
-it("a reservation keeps its token after the secret is rotated, and new ones use the new secret", async () => {
+it("a reservation keeps its token after the secrets are rotated, and later ones use the new secret", async () => {
   const NEXT = "the-next-reservation-token-secret";
   const [held, fresh] = [await issue(), await issue()];
   const before = (await shop.reserve(held.code)).body;

@@ -8,18 +8,18 @@ type Secrets = ReturnType<typeof nameTokenSecrets>;
 const CURSOR = [1_800_000_000_123, "vch_1", null, 7];
 const TEXT = signCursor(FIRST, "redemptions", "org_1", CURSOR);
 
-it("a cursor is read back unchanged, and begins with 16 bytes of MAC", () => {
+it("a cursor is unchanged after writing and reading, and begins with 16 bytes of MAC", () => {
   expect(verifyCursor(FIRST, "redemptions", "org_1", TEXT)).toEqual(CURSOR);
   expect(Buffer.from(TEXT, "base64url").subarray(16).toString()).toBe('[1800000000123,"vch_1",null,7]');
 });
 
-it("a cursor is accepted under every configured secret, and signed with the first", () => {
+it("every configured secret can verify a cursor, and the first one signs", () => {
   expect(verifyCursor([...SECOND, ...FIRST], "redemptions", "org_1", TEXT)).toEqual(CURSOR);
   expect(signCursor([...FIRST, ...SECOND], "redemptions", "org_1", CURSOR)).toBe(TEXT);
   expect(verifyCursor(SECOND, "redemptions", "org_1", TEXT)).toBeNull();
 });
 
-it("a cursor is refused with a changed character, truncated, longer, and in another spelling", () => {
+it("a cursor with a changed, missing or additional character or another spelling is refused", () => {
   for (let at = 0; at < TEXT.length; at++) {
     const other = TEXT[at] === "A" ? "B" : "A";
     expect(
@@ -32,7 +32,7 @@ it("a cursor is refused with a changed character, truncated, longer, and in anot
     expect(verifyCursor(FIRST, "redemptions", "org_1", spelling)).toBeNull();
 });
 
-it("a cursor is refused for another organization, even if one id is a prefix of the other", () => {
+it("a cursor is refused for another organization, even if one organization's id begins with the other's", () => {
   expect(verifyCursor(FIRST, "redemptions", "org_2", TEXT)).toBeNull();
   expect(signCursor(FIRST, "redemptions", "org_", CURSOR)).not.toBe(TEXT);
   expect(verifyCursor(FIRST, "redemptions", "org_", TEXT)).toBeNull();

@@ -38,7 +38,7 @@ const { servers, api, worker, issuer, partner: live, till: liveTill } = service;
 
 const SECONDS_400_DAYS = 34_560_000;
 
-it("a sandbox's key begins with pvt_ and a live one with pvk_, even after rotation", async () => {
+it("a sandbox's key begins with pvt_ and a live organization's with pvk_, even after rotation", async () => {
   const sandbox = await makeSandbox();
   expect(sandbox.key).toMatch(/^pvt_/);
   const rotated = await rotateKey.run(provisioning(servers.db), sandbox.keyId, { grace: 0 });
@@ -64,7 +64,7 @@ it.each([
   expect(outcome(await partnerClient(api.url, forged).lookUp("7Q4K-9MZX-2HTB-W8RC"))).toBe("401 unknown_key");
 });
 
-it("the database refuses to turn a live organization into a sandbox, or the reverse", async () => {
+it("the database refuses to make a live organization a sandbox, or the reverse", async () => {
   const { organizationId } = await makeSandbox();
   for (const id of [organizationId, live.organizationId]) {
     await expect(
@@ -134,7 +134,7 @@ it('"sandbox": true is in the sealed payload of each event type of a sandbox, an
   }
 });
 
-it('"sandbox": true is described in every response to a partner\'s key except that of the advance', () => {
+it('the API description has "sandbox": true in every partner response except that of the advance', () => {
   // A receipt is plain text.
   const isJson = ({ responses }: Operation) => "application/json" in (responses["200"]?.content ?? {});
   // Responses to issuers lack the field `sandbox`, because an issuer's programs know whose keys they use.
@@ -181,7 +181,7 @@ describe("a sandbox in the marketplace", () => {
     expect((await other.claimByLink(code)).body).toMatchObject({ alreadyConfirmed: false, sandbox: true });
   });
 
-  it("the marketplace fills pages without counting hidden listings", async () => {
+  it("the marketplace fills each page with visible listings, however many hidden ones lie between them", async () => {
     const before = await send("GET", `${api.url}/marketplace/listings?limit=100`);
     const last = before.body.listings.at(-1)?.id ?? "";
     for (let i = 0; i < 3; i++) await offerFromSandbox();
@@ -190,7 +190,7 @@ describe("a sandbox in the marketplace", () => {
     expect(page.body.listings.map(({ id }: { id: string }) => id)).toEqual([shown.listingId]);
   });
 
-  it("the marketplace shows a sandbox's marked listings to its members and referrers, who can buy", async () => {
+  it("the marketplace shows a sandbox's listings, marked, to its members and referrers, who can buy", async () => {
     const offer = await offerFromSandbox();
     const [employee, referrer] = [newUser(), newUser()];
     await makeMember(servers.db, { organizationId: offer.organizationId, userId: employee, role: "employee" });
@@ -226,7 +226,7 @@ it("POST /sandbox/advance ends a reservation with its ticket and lease, and free
   expect((await rival.reserve(code)).status).toBe(200);
 });
 
-it("POST /sandbox/advance expires vouchers, seals the events first, and writes one audit entry", async () => {
+it("POST /sandbox/advance expires vouchers, seals their earlier events first, and writes one audit entry", async () => {
   const sandbox = await makeSandbox();
   const vouchers = await issueVouchers(servers.db, sandbox, 3, { validUntil: inSeconds(86_400) });
   const [used, code] = [vouchers[0]?.code ?? "", vouchers[1]?.code ?? ""];
@@ -253,7 +253,7 @@ it("POST /sandbox/advance expires vouchers, seals the events first, and writes o
   expect(rows).toEqual([{ ...entry, entity_type: "Organization", after: advanced.body }]);
 });
 
-it("POST /sandbox/advance moves both ends of a window, which opens and later closes", async () => {
+it("POST /sandbox/advance moves both times of a claim or buy window, which opens and later closes", async () => {
   const sandbox = await makeSandbox();
   const user = newUser();
   await makeMember(servers.db, { organizationId: sandbox.organizationId, userId: user, role: "owner" });
@@ -306,7 +306,7 @@ it("POST /sandbox/advance accepts only a whole number of seconds up to 400 days"
   expect((await sandbox.till.lookUp(code)).body).toEqual(before);
 });
 
-it("POST /sandbox/advance refuses a live key with 403 sandbox_only before it reads the body", async () => {
+it("POST /sandbox/advance refuses a live organization's key with 403 sandbox_only, whatever the body", async () => {
   const { code } = await issueVoucher(servers.db, live);
   await liveTill.reserve(code);
   const before = (await liveTill.lookUp(code)).body;
@@ -350,7 +350,7 @@ describe("the database's rules for sandboxes", () => {
   const advance = (organizationId: string, seconds: number | null) =>
     servers.db.query("SELECT * FROM advance_sandbox($1, $2, 'key_x', 'me', 'here')", [organizationId, seconds]);
 
-  it("the database refuses to advance an unknown or live organization, or by a wrong number", async () => {
+  it("the database refuses to advance an unknown or live organization, or by an invalid number", async () => {
     const { organizationId } = await makeSandbox();
     for (const [id, seconds] of [
       [live.organizationId, 900],
@@ -363,7 +363,7 @@ describe("the database's rules for sandboxes", () => {
     }
   });
 
-  it("only a sandbox can move an open contract's end, and only to an earlier time", async () => {
+  it("the database lets only a sandbox change an open contract's end, and only to an earlier time", async () => {
     const sandbox = await makeSandbox();
     const ends = inSeconds(3_600);
     const [ofSandbox, ofLive] = [

@@ -48,7 +48,7 @@ it("a sweep changes nothing when no row is due", async () => {
   expect([...Object.entries(items), ["chainsBroken", chainsBroken]].filter(([, count]) => count !== 0)).toEqual([]);
 });
 
-it("a sweep with a failing task runs the others and reports the failure", async () => {
+it("a sweep with a failing task runs the other tasks and reports the failure", async () => {
   const { ticket } = await makeOverdue();
   const finishedJobs = Object.create(ctx.finishedJobs, {
     removeOld: { value: () => Promise.reject(new Error("Redis is unavailable")) },
@@ -74,7 +74,7 @@ it("a sweep ends by its deadline, and each task gets a share of the time", async
   expect(Math.min(...partsMs)).toBeGreaterThanOrEqual(250);
 });
 
-it("a closing process begins no further task of its sweep", async () => {
+it("a closing process starts no further task of its sweep", async () => {
   const closing = new AbortController();
   const begun: string[] = [];
   const note = (name: string) => async () => begun.push(name);
@@ -90,13 +90,13 @@ it("a closing process begins no further task of its sweep", async () => {
   expect({ failures, begun }).toEqual({ failures: {}, begun: ["one"] });
 });
 
-it("reservations past their end become Expired, with their own end as the time", async () => {
+it("a sweep sets overdue reservations to Expired, with the reservation's own end as the time", async () => {
   const { ticket, expiresAt } = await makeOverdue();
   expect((await sweepRound()).items.expireReservations).toBe(1);
   expect(await readReservation(db, ticket)).toMatchObject({ state: "Expired", endedAt: expiresAt });
 });
 
-it("a locked overdue reservation waits for the next sweep, and delays no other", async () => {
+it("an overdue reservation of a locked voucher waits for the next sweep, and delays no other", async () => {
   const locked = await makeOverdue();
   const free = await makeOverdue();
   await whileLocked(db, [locked.id], async () => {
@@ -114,7 +114,7 @@ it("two simultaneous sweeps end each overdue reservation once", async () => {
   expect(passes.reduce((sum, { items }) => sum + items.expireReservations, 0)).toBe(overdue.length);
 });
 
-it("a sweep ends no live reservation, and neither writes nor deletes a lease", async () => {
+it("a sweep ends no live reservation, and changes no lease in Redis", async () => {
   const [held, lost] = [await makeHeld(), await makeHeld()];
   const orphan = servers.leaseKey("vch_orphan");
   await servers.redis.del(servers.leaseKey(lost.id));
@@ -131,7 +131,7 @@ const past = () => new Date(Date.now() - 1_000);
 const expiredEvents = async (voucherId: string) =>
   (await readRecorded(db, voucherId)).events.filter(({ eventType }) => eventType === "voucher.instance.expired");
 
-it("each voucher past validUntil gets one sealed expired event, and reads Expired before and after", async () => {
+it("a sweep adds one sealed expired event to each expired voucher, which reads Expired even before", async () => {
   const validUntil = past();
   const { id, code } = await issue({ validUntil });
   const read = async () => (await till.lookUp(code)).body.voucher.status;
@@ -170,7 +170,7 @@ it("many simultaneous sweeps record each expiry once, without a seal job for eac
   expect(await countJobs(servers, "seal")).toBe(jobs);
 });
 
-it("redeemed and voided vouchers keep their status in a sweep", async () => {
+it("a sweep leaves the status of redeemed and voided vouchers unchanged", async () => {
   const [redeemed, voided, left] = (await issueVouchers(db, partner, 3)) as [
     IssuedVoucher,
     IssuedVoucher,
@@ -187,7 +187,7 @@ it("redeemed and voided vouchers keep their status in a sweep", async () => {
   expect(await expiredEvents(left.id)).toHaveLength(1);
 });
 
-it("the expiry of a locked voucher is recorded by a later sweep, and every other expiry once", async () => {
+it("a later sweep records the expiry of a locked voucher, and every expiry is recorded once", async () => {
   const vouchers = await issueVouchers(db, partner, 5, { validUntil: past() });
   const locked = vouchers[2]?.id ?? "";
   await whileLocked(db, [locked], async () => {
@@ -199,7 +199,7 @@ it("the expiry of a locked voucher is recorded by a later sweep, and every other
   for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
 });
 
-it("a sweep records expiries and finishes their batch, even if a chain has an event after its head", async () => {
+it("a sweep records a batch's expiries even if a chain has an event after the voucher's last sequence", async () => {
   const vouchers = await issueVouchers(db, partner, 3, { validUntil: past() });
   const [damaged, ...others] = vouchers.map(({ id }) => id) as [string, string, string];
   await db.query(
@@ -217,7 +217,7 @@ it("a sweep records expiries and finishes their batch, even if a chain has an ev
   await bypassTriggers(db, "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [damaged]);
 });
 
-it("a sweep seals the earlier Pending events of an expired voucher first", async () => {
+it("a sweep seals an expired voucher's Pending events before the expired event", async () => {
   const validUntil = new Date(Date.now() + 1_000);
   const { id } = await issue({ validUntil });
   await db.query(
@@ -257,7 +257,7 @@ it("a referrer contract past its end becomes Ended once and allows a new one", a
   await makeContract(db, partner.brandId, user, "Active");
 });
 
-it("simultaneous sweeps end each overdue referrer contract once, a limited number per sweep", async () => {
+it("simultaneous sweeps end each overdue referrer contract once, up to a maximum per sweep", async () => {
   const before = (await sweep(ctx)).items.endContracts;
   expect(before).toBe(0);
   await db.query(
@@ -271,7 +271,7 @@ it("simultaneous sweeps end each overdue referrer contract once, a limited numbe
   expect([...passes, { items }].reduce((sum, pass) => sum + Number(pass.items.endContracts), 0)).toBe(1_500);
 });
 
-it("a locked overdue contract waits for the next sweep, and delays no other", async () => {
+it("a locked overdue referrer contract waits for the next sweep, and delays no other", async () => {
   const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
@@ -338,7 +338,7 @@ async function openOwn(count: number, env: Record<string, string> = {}) {
   return { own, other, vouchers: await issueVouchers(own.db, await makePartner(own.db), count) };
 }
 
-it("all chains are verified in turn, and a broken chain stays recorded until it is intact again", async () => {
+it("sweeps verify all chains in turn, and a broken chain stays recorded until it is intact again", async () => {
   const { own, other, vouchers } = await openOwn(250);
   await own.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
   const broken = vouchers[123]?.id ?? "";
@@ -364,7 +364,7 @@ it("all chains are verified in turn, and a broken chain stays recorded until it 
   expect(await countBrokenChains(own.db, 10)).toBe(0);
 });
 
-it("chains are verified in larger portions when a round would otherwise take too long", async () => {
+it("a sweep verifies more chains if a round over all chains would otherwise take too long", async () => {
   const { own, other } = await openOwn(400, { CHAIN_CHECK_HOURS: "1" });
   await own.db.query("ANALYZE vouchers");
   await checkChains(other, Number.POSITIVE_INFINITY);
@@ -378,7 +378,7 @@ const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
 const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}:sweep:id`));
 const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
 
-it("all workers share one schedule, which is restored after Redis has lost it", async () => {
+it("all workers share one schedule of sweeps, which is restored after Redis has lost it", async () => {
   // The time begins before the first worker's start, because on a busy machine the others start several intervals
   // later.
   const startedAt = performance.now();
@@ -397,7 +397,7 @@ it("all workers share one schedule, which is restored after Redis has lost it", 
   });
 });
 
-it("another worker continues the schedule when the first one closes", async () => {
+it("another worker continues the schedule of sweeps when the first worker closes", async () => {
   await servers.redis.flushdb();
   const first = await startWorkers(servers, env);
   await until(async () => (await finished()) >= 1);
@@ -441,7 +441,7 @@ async function writeReservations(
   return tickets;
 }
 
-it("reservations that ended unused long ago are deleted faster than new ones are added", async () => {
+it("old reservations that ended unused are deleted faster than callers can add new ones", async () => {
   const { id, code } = await issue();
   const { ticket } = (await till.reserve(code)).body;
   const worker = await startWorkers(servers);
@@ -471,7 +471,7 @@ it("reservations that ended unused long ago are deleted faster than new ones are
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).body).toMatchObject({ alreadyConfirmed: true });
 });
 
-it("a long reservation is deleted after its retention time, even if an earlier sweep kept it", async () => {
+it("a reservation of many hours is deleted after its retention time, although an earlier sweep kept it", async () => {
   const { id } = await issue();
   const [long] = await writeReservations(id, "Released", 90, { lasted: "23 hours" });
   expect(await sweep(ctx)).toMatchObject({ failures: {} });
@@ -481,7 +481,7 @@ it("a long reservation is deleted after its retention time, even if an earlier s
   expect((await till.lookUp(String(long))).status).toBe(404);
 });
 
-it("finished jobs in every queue and shard are removed after their time, even if no other job ends", async () => {
+it("finished jobs in every queue and shard are removed after a set time, even if no other job ends", async () => {
   const former = openWorkerContext(testConfig(servers, { QUEUE_SHARDS: "3,2" }));
   onTestFinished(() => former.close());
   await untilStarted(() => former.redis.status === "ready");

@@ -24,7 +24,7 @@ it("a voucher code has four groups of four symbols of an alphabet without I, L, 
   }
 });
 
-it("a voucher code has 75 random bits, each of which changes the code", () => {
+it("a voucher code has 75 random bits, and each bit changes the code", () => {
   const seen = new Set<string>();
   for (let position = 0; position < 15; position++) {
     for (let value = 0; value < 32; value++) {
@@ -63,7 +63,7 @@ const CODES = [
   makeVoucherCode((size) => new Uint8Array(size).fill(255)),
 ].map((code) => code.replaceAll("-", ""));
 
-it("the check symbol detects any wrong symbol and any swap of two different symbols", () => {
+it("the check symbol of a voucher code detects any wrong symbol and any swap of two different symbols", () => {
   for (const code of CODES) {
     for (let position = 0; position < 16; position++) {
       const typos = Array.from(SYMBOLS, (symbol) => replaceAt(code, position, symbol));
@@ -111,17 +111,17 @@ it("all twelve symbols of a redeem code are random", () => {
   }
 });
 
-it("a redeem code is accepted in every spelling, and no other text is", () => {
+it("a redeem code is accepted in every spelling, and any other text is refused", () => {
   for (const text of ["1Q4K-9MZX-2HTB", "lq4k 9mzx2htb*"]) expect(normaliseRedeemCode(text)).toBe("1Q4K-9MZX-2HTB");
   for (const text of ["7Q4K-9MZX-2HTU", "7Q4K-9MZX-2HT", "7Q4K-9MZX-2HTB-W", "", "\0"])
     expect(normaliseRedeemCode(text), text).toBeNull();
 });
 
-it("a link's code has twelve random symbols in lower case", () => {
+it("the code of a referrer's link has twelve random symbols in lower case", () => {
   expect(makeLinkCode((size) => Uint8Array.from({ length: size }, (_, at) => 20 + at))).toBe("mnpqrstvwxyz");
 });
 
-it("isPathWord recognizes the names of the three calls in every spelling, and no other text", () => {
+it("isPathWord recognizes reserve, redeem and release in every spelling, and no other text", () => {
   const keyOf = (code: string) => normaliseCode(code) ?? "";
   for (const name of ["reserve", "REDEEM", "Re-1ease"]) expect(isPathWord(keyOf(name)), name).toBe(true);
   for (const code of ["redeemed", "reserve1", "EVENTS", ""]) expect(isPathWord(keyOf(code)), code).toBe(false);
@@ -163,7 +163,7 @@ it.each<[written: string, read: string | null]>([
   expect(normaliseCode(written)).toBe(read);
 });
 
-it("normaliseCode ignores white space, dashes, format characters and three marks, and nothing else", () => {
+it("normaliseCode ignores white space, dashes, invisible characters and a few marks, and nothing else", () => {
   const isIgnored = (character: string) =>
     /^[\s\p{White_Space}\p{Dash}\p{Cf}\p{Default_Ignorable_Code_Point}*._\u30fc]*$/u.test(character.normalize("NFKC"));
   for (let unit = 0; unit <= 0x1_ffff; unit++) {
@@ -265,14 +265,14 @@ it.each([
   ["Slovak", "+šSB=CDEF=GHJK=NPRé", "13SB-CDEF-GHJK-NPR0"],
   ["Ukrainian", "13ІИ-СВУА-ПРОЛ-ТЗК0", "13SB-CDEF-GHJK-NPR0"],
   ["Russian", "13ЫИ-СВУА-ПРОЛ-ТЗК0", "13SB-CDEF-GHJK-NPR0"],
-])("repairCode repairs a code that a US scanner typed at a %s keyboard, %s, unless it is valid", (_, typed, code) => {
+])("repairCode repairs a code that a US scanner typed with a %s layout (%s), unless it is valid", (_, typed, code) => {
   const key = normaliseCode(code);
   const isRight = normaliseCode(typed) === key;
   expect(repairCode(typed)).toEqual(isRight ? [] : [key]);
   expect(repairCode(`${typed.toLowerCase()}\r\n`)).toEqual(isRight ? [] : [key]);
 });
 
-it("repairCode keeps a code that is valid as typed or on no keyboard layout, and returns both readings of two", () => {
+it("repairCode keeps a valid or irreparable code, and returns both readings if two layouts yield a valid code", () => {
   for (const text of ["7QM4-0ZK6-AY2W-859F", "7QM4-0ZK6-AY2W-859G", "13SB'CDEF'GHJK", "", "'".repeat(10_000)])
     expect(repairCode(text), text).toEqual([]);
   // Two layouts yield a valid code: the one that swaps Y and Z, and the one that swaps A with Q and Z with W.

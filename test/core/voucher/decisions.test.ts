@@ -62,7 +62,7 @@ it.each<StatusCase>([
   expect(hasFinalStatus(makeVoucher(stored, validUntil))).toBe(stored === "Redeemed" || stored === "Voided");
 });
 
-it.each(reservationCases)("a reservation is live only while its end is in the future: %s", (reservationCase) => {
+it.each(reservationCases)("a reservation is live only until its end: %s", (reservationCase) => {
   const reservation = makeReservation(reservationCase);
   expect(liveReservation(reservation, NOW)).toBe(isLive(reservationCase) ? reservation : null);
 });

@@ -11,7 +11,7 @@ it("newId sets the last ten bits of a voucher's or reservation's id to 0, and th
   }
 });
 
-it("newId keeps all bits of other ids random", () => {
+it("newId sets all bits of other kinds of ids at random", () => {
   const endings = new Set(Array.from({ length: 1_000 }, () => newId("bat").slice(-2)));
   expect(endings.size).toBeGreaterThan(100);
 });

@@ -28,7 +28,7 @@ it.each([
   expect(formsOf(text).at(-1)).toBe(stored);
 });
 
-it("earlierFormOf returns the form of releases up to 0.1.0 if it differs, and formsOf lists it first", () => {
+it("earlierFormOf returns a reference as releases up to 0.1.0 stored it, or null if it is unchanged", () => {
   expect(["order-1", " order-1 ", "\u2028order-1"].map(earlierFormOf)).toEqual([null, null, null]);
   expect(formsOf(" order-1 ")).toEqual(["order-1"]);
   expect(formsOf(" cafe\u0301 ")).toEqual(["cafe\u0301", "café"]);
@@ -57,7 +57,7 @@ it.each([
   expect(redeemRequest.safeParse({ code: "c", externalRef }).success).toBe(true);
 });
 
-it("the schema of redeem jobs leaves a reference unchanged, so that APIs of all releases end the same text", () => {
+it("the schema of redeem jobs leaves a reference unchanged", () => {
   expect(redeemJob.shape.externalRef.parse(" cafe\u0301 .")).toBe(" cafe\u0301 .");
 });
 

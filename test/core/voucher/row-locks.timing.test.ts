@@ -85,7 +85,7 @@ describe("while another transaction locks one voucher's row", () => {
     expect({ status, again: body.alreadyConfirmed ?? false }).toEqual({ status: 200, again: false });
   });
 
-  it("redeems in the same batch do not wait for a locked voucher", async () => {
+  it("a redeem in the same batch as a locked voucher's redeem does not wait for the lock", async () => {
     const locked = await issue();
     const others = await issueVouchers(servers.db, partner, 5);
     const { own } = await whileLocked(servers.db, [locked.id], async () => {
@@ -155,7 +155,7 @@ describe("while another transaction locks one voucher's row", () => {
 const RETRY_AFTER_MS = 200;
 
 describe("while many vouchers' rows are locked", () => {
-  it("all of a worker's redeems succeed if many rows become free at once", async () => {
+  it("all redeems of a worker succeed if many locked rows become free at once", async () => {
     const locked = await issueVouchers(servers.db, partner, CONCURRENCY - 1);
     const free = await issue();
     const { redemptions } = await whileLocked(
@@ -198,7 +198,7 @@ describe("while many vouchers' rows are locked", () => {
     await expectFairRound(3, measure, ({ tookMs, areWaiting }) => areWaiting === true && tookMs < REDEEM_LOCK_MS);
   });
 
-  it("redeems of other vouchers succeed during retries of locked ones, and each retry is answered soon", async () => {
+  it("redeems of other vouchers succeed while locked ones are retried, and each retry is answered soon", async () => {
     const measure = async () => {
       const locked = await issueVouchers(servers.db, partner, 40);
       const ids = locked.map(({ id }) => id);
@@ -234,7 +234,7 @@ describe("while many vouchers' rows are locked", () => {
     );
   });
 
-  it("60 reserves of locked vouchers answer voucher_busy after one wait, and delay no other voucher", async () => {
+  it("60 reserves of locked vouchers answer voucher_busy after one lock wait, and delay no other voucher", async () => {
     const measure = async () => {
       const locked = await issueVouchers(servers.db, partner, 60);
       const neighbours = await issueVoucher(servers.db, stranger);
@@ -280,7 +280,7 @@ describe("while a redemption under one reference is written and not committed", 
   });
 });
 
-it("a voucher that 40 callers try again and again does not delay redeems of other vouchers", async () => {
+it("40 callers that retry one voucher do not delay redeems of other vouchers", async () => {
   const hot = await issue();
   await rival.reserve(hot.code);
   const answers: string[] = [];

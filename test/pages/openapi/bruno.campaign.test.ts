@@ -40,7 +40,7 @@ it("the Bruno collection names, explains and checks each request, and sends the 
   expect(COLLECTION.auth).toMatchObject({ mode: "apikey", apikey: { key: "X-Api-Key", placement: "header" } });
 });
 
-it("the Bruno collection has an environment for `npm start`, and no key in any file", () => {
+it("the Bruno collection has an environment for npm start, and no file of it contains a key", () => {
   expect(ENVIRONMENT).toMatchObject([
     { name: "baseUrl", value: "http://localhost:3000" },
     { name: "code", value: "" },

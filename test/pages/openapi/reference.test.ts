@@ -24,7 +24,7 @@ it("the API's description is valid OpenAPI 3.1 with the service's version, serve
   expect(await new Validator().validate(body)).toEqual({ valid: true });
 });
 
-it("the API's description has exactly the mounted addresses of the API", () => {
+it("the API's description has exactly the routes of the API", () => {
   const layers = createApp(api.ctx).router.stack;
   const mounted = layers.flatMap(({ route }) => {
     if (route === undefined || isOutside(route.path)) return [];
@@ -102,7 +102,7 @@ it("the API's description has examples that match their request and response sch
   expect(shown).toBeGreaterThan(150);
 });
 
-it("the API's description has an example chain that a verifier accepts", () => {
+it("the API's description has an example chain that verifyHistory accepts", () => {
   expect(verifyServedChain(examples.get(partnerChain)?.chain?.value.events ?? [])).toBeNull();
 });
 
@@ -133,7 +133,7 @@ it("the API's description explains every operation, parameter, header and field"
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-it("the API's description names its license, and has the base address in servers, contact and guide only", () => {
+it("the API's description names its license, and BASE_URL only in servers, contact and guide", () => {
   const elsewhere = "https://elsewhere.test/vouchers";
   const described = describeApi(REFERENCE, { reservationSeconds: null, baseUrl: elsewhere });
   expect(described.servers).toEqual([{ url: elsewhere }]);
@@ -185,7 +185,7 @@ it("the API's description states the configured reservation time", () => {
   }
 });
 
-it("the reference page loads all files from its own origin", async () => {
+it("the API reference page loads all files from its own origin", async () => {
   const page = await fetch(`${api.url}/docs`);
   expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
   const policy = page.headers.get("content-security-policy") ?? "";

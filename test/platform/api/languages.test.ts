@@ -43,9 +43,7 @@ it.each([
   expect(headers.get("vary")).toMatch(/\baccept-language\b/i);
 });
 
-it.each(
-  LANGUAGES,
-)("unknown codes and other organizations' codes get the same bytes in the language %s", async (language) => {
+it.each(LANGUAGES)("unknown and other organizations' codes get the same bytes in the language %s", async (language) => {
   const { code: known } = await issue();
   const answers = new Set<string>();
   for (const code of [known, "7Q4K-9MZX-2HTB-W8RC", newId("rsv")]) {
@@ -60,7 +58,7 @@ it.each(
   expect([...answers][0]).toContain(JSON.stringify(translateInto(language)("errors.voucher_not_found")).slice(1, -1));
 });
 
-it("a release without effect gives a reason in the reader's language, and a success gives no text", async () => {
+it("a release without effect gives its reason in the reader's language, and a success gives no text", async () => {
   const { code } = await issue();
   const { ticket } = (await service.till.reserve(code)).body;
   const release = (accepted: string) => ask("POST", "/partner/vouchers/release", accepted, { ticket });
@@ -72,7 +70,7 @@ it("a release without effect gives a reason in the reader's language, and a succ
   expect([nothing.headers.get("content-language"), nothing.headers.get("vary")]).toEqual(["es", "Accept-Language"]);
 });
 
-it("a success without text has neither Content-Language nor Vary", async () => {
+it("a successful redeem has neither Content-Language nor Vary", async () => {
   const { code } = await issue();
   const { status, headers } = await redeem("de", { code, externalRef: "no-words" });
   expect(status).toBe(200);
@@ -148,7 +146,7 @@ it("texts for operators are English, and their responses name English as the lan
   }
 });
 
-it("link, listing, history and check pages are in the reader's language, and declare it", async () => {
+it("pages for links, listings, histories and checks are in the reader's language, and declare it", async () => {
   const offer = await makeOffer(service.db, 1);
   const link = await makeReferral(service.db, offer);
   const { id } = await issue();
@@ -178,7 +176,7 @@ it("link, listing, history and check pages are in the reader's language, and dec
   }
 });
 
-it("POST /check refuses a text that names no voucher with 400, in the reader's language", async () => {
+it("POST /check answers 400 to a text that names no voucher, in the reader's language", async () => {
   const headers = { accept: "text/html", "accept-language": "de" };
   const body = new URLSearchParams({ voucher: "x" });
   const refused = await fetch(`${api.url}/check`, { method: "POST", headers, body });

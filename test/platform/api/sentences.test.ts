@@ -54,7 +54,7 @@ const TECHNICAL = [
 ];
 const MACHINE = new RegExp(`\\b(${TECHNICAL.join("|")})\\b`, "i");
 
-it.each(LANGUAGES)("the sentences for a till have no technical term in the language %s", (language) => {
+it.each(LANGUAGES)("the sentences that a till shows have no technical term in the language %s", (language) => {
   const t = translateInto(language);
   for (const code of TO_TRY) {
     expect(t(`errors.${code}`), code).not.toMatch(MACHINE);
@@ -77,9 +77,7 @@ it.each(LANGUAGES.slice(1))("every sentence has a translation in the language %s
   expect(same.filter(([key]) => /^(errors|inDetail|problems|wholes|nothingReleased)\b/.test(key))).toEqual([]);
 });
 
-it.each(
-  LANGUAGES,
-)("sentences about limits contain no number, but a parameter for it, in the language %s", (language) => {
+it.each(LANGUAGES)("sentences about limits have a parameter for each number, in the language %s", (language) => {
   const sentences = Object.entries(sentencesOf(language)).filter(([key]) => /^(errors|inDetail|wholes)\./.test(key));
   expect(sentences.length).toBeGreaterThan(50);
   const numbers = /\d|\b(ten|zehn|dix|diez|tien|twenty|zwanzig|vingt|veinte|twintig)\b/i;
@@ -123,7 +121,7 @@ it("the scripts of pages use exactly the sentences for scripts, with all paramet
   for (const [key, text] of ofScripts) expect(namesIn(text), key).toEqual([...parametersOf(text).keys()]);
 });
 
-it("a sentence keeps its values unchanged, and a page escapes values that are text", () => {
+it("a sentence contains its parameters' values unchanged, and a page escapes values that are text", () => {
   const name = "{sequence} '<b>' & {0}";
   expect(translateInto("en")("webhooks.lastDeliveries", { name })).toBe(`Last deliveries to ${name}`);
   const said = ENGLISH.markup("frame.from", { product: name, brand: html`<i>&amp;</i>` });

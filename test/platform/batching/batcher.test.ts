@@ -65,7 +65,7 @@ it("a batcher refuses with BatcherFull only items beyond waitingMax", async () =
 
 const ownerOf = (item: string) => item.split(" ")[0] ?? "";
 
-it("a batcher takes owners in turn, so that a new owner's item is in the next batch", async () => {
+it("a batcher takes items of waiting owners in turn, so a new owner's item is in the next batch", async () => {
   const { batcher, next } = startBatcher({ batchMax: 3, ownerOf });
   const crowd = Array.from({ length: 40 }, (_, n) => batcher.submit(`crowd ${n}`));
   const running = await next();
@@ -85,7 +85,7 @@ it("a batcher takes owners in turn, so that a new owner's item is in the next ba
   expect(await Promise.all(crowd)).toHaveLength(40);
 });
 
-it("a batcher refuses an owner beyond its share of waiting items, but no other owner", async () => {
+it("a batcher refuses an owner beyond its share of waiting items, but refuses no other owner", async () => {
   const { batcher, next } = startBatcher({ batchMax: 4, waitingMax: 8, ownerOf });
   const first = batcher.submit("crowd");
   const running = await next();
@@ -130,7 +130,7 @@ it("a batcher runs exactly as many batches at once as its concurrency allows", a
   expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
 });
 
-it("a result that is a promise delays only its own item, and its rejection fails only that item", async () => {
+it("a batch's result that is a promise delays only its own item, and fails only that item", async () => {
   const { batcher, next } = startBatcher();
   const slow = Promise.withResolvers<string>();
   const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
@@ -190,7 +190,7 @@ it.each([
   expect(begun).toHaveLength(runs);
 });
 
-it("a failed batch is no longer split after 16 failures in a row, and each item gets the error", async () => {
+it("a batcher stops splitting a failed batch after 16 failures in a row, and each item gets the error", async () => {
   const items = Array.from({ length: 100 }, (_, n) => `item ${n}`);
   const { runs, told } = await submitAll(items, () => "poison for all");
   expect(runs.length).toBeLessThanOrEqual(24);
@@ -206,7 +206,7 @@ it("a failed batch with an odd number of items is halved until each bad item is 
   });
 });
 
-it("an error that no single item causes fails only its half of a failed batch", async () => {
+it("an error that no single item causes fails only its half of a split batch", async () => {
   const findError = (_batch: string[], run: number) => ["some poison", "the database is away"][run - 1] ?? null;
   expect(await submitAll(["a", "b", "c", "d"], findError)).toEqual({
     runs: ["a b c d", "a b", "c d"],
@@ -244,7 +244,7 @@ it.each([
   ["too few", ["only one"]],
   ["too many", ["one", "two", "three"]],
   ["none", []],
-])("a batch fails if the number of results differs from the number of items: %s", async (_what, results) => {
+])("a batch fails if it has fewer or more results than items: %s", async (_what, results) => {
   const { batcher, next } = startBatcher();
   const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
   (await next()).succeed(results);
@@ -263,7 +263,7 @@ it("an idle batcher closes at once, and then accepts no item", async () => {
   await expect(batcher.submit("b")).rejects.toBeInstanceOf(BatcherClosed);
 });
 
-it.each([1, 2])("a batcher's close waits for submitted items and all batches, %s at a time", async (concurrency) => {
+it.each([1, 2])("a closing batcher waits for submitted items and all batches, %s at a time", async (concurrency) => {
   const { batcher, next } = startBatcher({ batchMax: 1, concurrency });
   const results = ["a", "b"].map((item) => batcher.submit(item));
   const closed = batcher.close();
@@ -280,7 +280,7 @@ it.each([1, 2])("a batcher's close waits for submitted items and all batches, %s
   expect(await Promise.all(results)).toEqual(["done a", "done b"]);
 });
 
-it("a batcher's close resolves for every caller, even if the last batch fails", async () => {
+it("closing a batcher resolves for every caller, even if the last batch fails", async () => {
   const { batcher, next } = startBatcher();
   const failed = Promise.allSettled([batcher.submit("a")]);
   const closed = Promise.all([batcher.close(), batcher.close()]);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Shares, splitInTurns } from "../../../src/platform/batching/shares.ts";
 import { waitingMaxOfShard } from "../../../src/platform/queues/queue-settings.ts";
 
-it("Shares gives a single owner three quarters of the places, and leaves some for each further owner", () => {
+it("Shares gives one owner three quarters of all places, and keeps some for each further owner", () => {
   const shares = new Shares(400);
   expect(["a", "b", "c", "d"].map((owner) => fill(shares, owner))).toEqual([300, 75, 19, 5]);
   shares.release("a");
@@ -10,7 +10,7 @@ it("Shares gives a single owner three quarters of the places, and leaves some fo
   expect(shares.hasRoom("e")).toBe(true);
 });
 
-it("an owner that has released its places can take as many again", () => {
+it("an owner that has released its places in Shares can take as many again", () => {
   const shares = new Shares(8);
   expect(fill(shares, "a")).toBe(6);
   for (let n = 0; n < 6; n++) shares.release("a");
@@ -35,7 +35,7 @@ it.each([
   for (const part of [first, others]) expect(part).toEqual(part.toSorted((a, b) => a.at - b.at));
 });
 
-it("a shard's limit of waiting jobs is its share of the queue's, but always has room for a burst", () => {
+it("a shard's maximum of waiting jobs is its share of the queue's, but at least enough for a burst", () => {
   const sharesOf = (waitingMax: number) => [1, 6, 256].map((shards) => waitingMaxOfShard({ waitingMax }, shards));
   expect(sharesOf(10_000)).toEqual([10_000, 1_667, 500]);
   expect(sharesOf(1)).toEqual([1, 1, 1]);

@@ -54,7 +54,7 @@ it.each([
   await rejected(FOREIGN_KEY, `${table}_${column}_fkey`, ...insert(table, row()));
 });
 
-it("redemptions_closed and reference_generation have one row each, with whole milliseconds", async () => {
+it("redemptions_closed and reference_generation have one row each, with times in whole milliseconds", async () => {
   const second = { singleton: false };
   await rejected(CHECK, "reference_generation_singleton_check", ...insert("reference_generation", second));
   const closed = insert("redemptions_closed", { ...second, closed_until: NOON });
@@ -495,7 +495,7 @@ it.each<[index: string, table: string, row: (id: string) => Row]>([
   await rejected(UNIQUE, index, ...insert(table, row("2")));
 });
 
-it("a batch has one reference at most", async () => {
+it("a batch can have at most one reference", async () => {
   const another = issueReference({ batch_id: await newBatch() });
   await accepted(...(await another()));
   await rejected(UNIQUE, "issue_references_batch_id_key", ...(await another()));
@@ -506,7 +506,7 @@ it("an event of a claim by link names the link's current referrer", async () => 
   await rejected("VS001", "the link has another referrer", ...(await pending({ data })(await newVoucher())));
 });
 
-it("an end of a reference can be replaced only by a later one", async () => {
+it("a row of reference_ends can be replaced only by a later one", async () => {
   const row = { generation: 5, organization_id: partner.organizationId, external_ref: "an ended order" };
   await accepted(...insert("reference_ends", row));
   const earlier = [
@@ -517,7 +517,7 @@ it("an end of a reference can be replaced only by a later one", async () => {
   await accepted("UPDATE reference_ends SET version = DEFAULT WHERE external_ref = 'an ended order'");
 });
 
-it("a contract has one of its four states, even without a trigger", async () => {
+it("a referrer contract can have only one of four states, even without a trigger", async () => {
   const [text, values] = await contract({ status: "Paused" })();
   await expect(bypassTriggers(db, text, values)).rejects.toMatchObject({
     code: CHECK,
@@ -525,10 +525,7 @@ it("a contract has one of its four states, even without a trigger", async () => 
   });
 });
 
-it.each([
-  "claims",
-  "purchases",
-])("a transaction that adds to %s holds the advisory lock for the row's time", async (table) => {
+it.each(["claims", "purchases"])("a transaction that adds a row to %s holds a shared advisory lock", async (table) => {
   const [text, values] = await (table === "claims" ? claim({}) : purchase({}))(await newVoucher());
   await besideTransaction(db, async (outside) => {
     await outside.query(text, values);
@@ -540,7 +537,7 @@ it.each([
   });
 });
 
-it("Postgres accepts rows at the limits of the constraints", async () => {
+it("Postgres accepts rows whose values are just within the constraints", async () => {
   for (const make of [
     redemption({ external_ref: "🎟".repeat(128) }),
     sealed({ payload: PAYLOAD, record_hash: sha256(PAYLOAD) }),
@@ -669,7 +666,7 @@ it.each([
   ["redemption", redemption, "redemptions_pkey", { organization_id: "org_other" }],
   ["claim", claim, "claims_voucher_id_key", {}],
   ["purchase", purchase, "purchases_voucher_id_key", {}],
-])("a voucher has one %s at most", async (_, make, constraint, other) => {
+])("a voucher can have at most one %s", async (_, make, constraint, other) => {
   const id = await newVoucher();
   await accepted(...make({})(id));
   await rejected(UNIQUE, constraint, ...make({})(id));
@@ -746,7 +743,7 @@ describe("the events of a chain", () => {
     for (const sequence of [3, 4]) await accepted(...pending({ sequence })(voucherId));
   });
 
-  it("a chain has one expiry at most", async () => {
+  it("a voucher's chain has at most one expired event", async () => {
     const voucherId = await newVoucher();
     const expired = { event_type: "voucher.instance.expired" };
     await accepted(...sealed(expired)(voucherId));
@@ -774,7 +771,7 @@ describe("the events of a chain", () => {
     await forbidden(ONCE, [update(SEAL), update(UNSEAL)], [voucherId]);
   });
 
-  it("an event gets its log slot when it is sealed, or once later", async () => {
+  it("an event's log_slot is set when the event is sealed, or once later", async () => {
     const voucherId = await pendingEvent();
     await rejected(TRIGGER, ONCE, update("log_slot = 4096"), [voucherId]);
     await accepted(update(SEAL), [voucherId]);
@@ -827,7 +824,7 @@ describe("the events of a chain", () => {
     await accepted(update(SEAL), [voucherId]);
   });
 
-  it("a Pending event cannot be updated without a change, and its voucher cannot be deleted", async () => {
+  it("a Pending event cannot be updated without a change, and a voucher with events cannot be deleted", async () => {
     const voucherId = await pendingEvent();
     await rejected(TRIGGER, ONCE, update("payload = payload"), [voucherId]);
     await rejected(FOREIGN_KEY, "voucher_events_voucher_id_fkey", "DELETE FROM vouchers WHERE id = $1", [voucherId]);
@@ -916,7 +913,7 @@ describe("vouchers and batches", () => {
     return id;
   }
 
-  it("a voucher cannot enter its batch's windows later, or return to them", async () => {
+  it("a voucher cannot enter its batch's claim and buy windows after its issue, or return to them", async () => {
     const id = await newPickable();
     await accepted(...voucher("pickable = true")(id));
     await accepted(...voucher("pickable = false")(id));
@@ -927,7 +924,7 @@ describe("vouchers and batches", () => {
   it.each([
     "status = 'Voided'",
     REDEEM,
-  ])("only an Active voucher can be in its batch's windows: it leaves them with %s", async (set) => {
+  ])("only an Active voucher can be in its batch's claim and buy windows: it leaves them with %s", async (set) => {
     const id = await newPickable();
     await rejected(CHECK, "vouchers_pickable_only_if_active", ...voucher(set)(id));
     await accepted(...voucher(`${set}, pickable = false`)(id));
@@ -976,7 +973,7 @@ describe("referrer contracts", () => {
 
   it.each(
     STATUSES.flatMap((from) => STATUSES.map((to) => [from, to])),
-  )("a contract can change from %s to %s only if that is legal", async (from = "", to = "") => {
+  )("a referrer contract can change from %s to %s only if that is legal", async (from = "", to = "") => {
     const id = await contractIn(from);
     if (MOVES.includes(`${from} ${to}`)) await accepted(MOVE, [id, to]);
     else await rejected(TRIGGER, `not from ${from} to ${to}`, MOVE, [id, to]);
@@ -986,14 +983,14 @@ describe("referrer contracts", () => {
     "brand_id = 'brd_other'",
     "user_id = 'another user'",
     "id = 'ctr_other'",
-  ])("a contract rejects %s, with or without a legal state change", async (set) => {
+  ])("a referrer contract rejects %s, with or without a legal state change", async (set) => {
     const changes = [set, `status = 'Active', ${set}`].map(
       (all) => `UPDATE referrer_contracts SET ${all} WHERE id = $1`,
     );
     await forbidden("a contract goes from", changes, [await contractIn("Offered")]);
   });
 
-  it("an Active contract keeps its end", async () => {
+  it("an Active referrer contract keeps its end", async () => {
     const change = "UPDATE referrer_contracts SET ends_at = 'infinity' WHERE id = $1";
     await rejected(TRIGGER, "a contract goes from", change, [await contractIn("Active")]);
   });
@@ -1001,7 +998,7 @@ describe("referrer contracts", () => {
   it.each([
     ["Offered", "Declined"],
     ["Active", "Ended"],
-  ])("a contract that is %s is the only open one of a user and a brand, until it is %s", async (open, over) => {
+  ])("a referrer contract that is %s is the user's only open one with a brand until it is %s", async (open, over) => {
     const user_id = newUser();
     const first = await contractIn(open, { user_id });
     await rejected(UNIQUE, "referrer_contracts_one_open", ...contract({ user_id })());
@@ -1010,7 +1007,7 @@ describe("referrer contracts", () => {
     await accepted(...contract({ user_id })());
   });
 
-  it("a contract can have links only for products of its brand", async () => {
+  it("a referrer contract can have links only for products of its brand", async () => {
     const { productId: product_id, brandId: brand_id } = partner;
     const link = { code: newId("ctr"), contract_id: await contractIn("Active"), product_id, brand_id };
     const foreign = { ...link, code: newId("ctr"), product_id: stranger.productId };
@@ -1041,7 +1038,7 @@ it("an audit entry gets its time and role from the database, not from the INSERT
   expect(written).toEqual([{ database_role: rows[0].role, just: true }]);
 });
 
-it("a leaf batch has either its hashes or a position in the tree, which is set only once", async () => {
+it("a row of log_batches has either hashes or a position in the tree, and gets the position only once", async () => {
   const set = (change: string) => `UPDATE log_batches SET ${change} WHERE id = (SELECT max(id) FROM log_batches)`;
   await accepted(...logBatch({ leaves: 2, hashes: bytes(2) })());
   await rejected(TRIGGER, "changes only once", set("hashes = $1"), [bytes(2, 7)]);
@@ -1056,7 +1053,7 @@ it("a leaf batch has either its hashes or a position in the tree, which is set o
   await accepted(places, [[7]]);
 });
 
-it("a leaf batch's id is the last number that its session drew from the sequence, at most 41 bits", async () => {
+it("a log_batches id is the last number that its session drew from the sequence, at most 41 bits", async () => {
   const leaf = { leaves: 1, hashes: bytes(1) };
   for (const id of ["nextval('log_batch_ids') + 1", "nextval('log_batch_ids') - 1", "0 * nextval('log_batch_ids')"])
     await rejected(TRIGGER, "the last one that this session drew", ...logBatch(leaf, id)());
@@ -1075,7 +1072,7 @@ it("a leaf batch's id is the last number that its session drew from the sequence
 it.each([
   ["log_bundles", "entries", {}],
   ["log_tiles", "hashes", { level: 1 }],
-])("a row of %s has 1 to 256 hashes in %s, and is only extended", async (table, column, rest) => {
+])("a row of %s has 1 to 256 hashes in %s, and can only get more", async (table, column, rest) => {
   const row = (hashes: Buffer) => insert(table, { index: 0, ...rest, [column]: hashes });
   for (const wrong of [Buffer.alloc(31), bytes(257)]) await rejected(CHECK, `${table}_${column}_check`, ...row(wrong));
   await accepted(...row(bytes(2)));
@@ -1089,7 +1086,7 @@ it.each([
 it.each([
   ["log_tree", { origin: "log.example" }],
   ["log_published", { note: "note", policy: "quorum none\n", published_at: new Date(0) }],
-])("%s has one row, whose size never shrinks and whose root is final for each size", async (table, rest) => {
+])("%s has one row, whose size never decreases and whose root never changes for a given size", async (table, rest) => {
   await accepted(...insert(table, { size: 5, root: bytes(1), ...rest }));
   await rejected(UNIQUE, `${table}_pkey`, ...insert(table, { size: 6, root: bytes(1), ...rest }));
   await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET size = 4`);
@@ -1098,7 +1095,7 @@ it.each([
   await accepted(`UPDATE ${table} SET size = 6, root = $1`, [bytes(1, 2)]);
 });
 
-it("the log's name changes, and a checkpoint is withdrawn, only with a recorded retirement", async () => {
+it("the transparency log can be renamed, and its checkpoint withdrawn, only with a recorded retirement", async () => {
   await db.query(`INSERT INTO log_tree VALUES (true, 'log.example', 0, sha256('')) ON CONFLICT DO NOTHING`);
   await db.query(
     `INSERT INTO log_published VALUES (true, 0, sha256(''), 'note', 'quorum none', now()) ON CONFLICT DO NOTHING`,

@@ -9,7 +9,7 @@ const RIGHT = { decides: 0, steady: 0, ahead: 0 };
 /** A server whose `closed_until` is unset, and whose clock no operator has trusted. */
 const NEVER = { trustedAt: null, closedUntil: new Date(0) };
 
-it("a process continues the database's time between two readings of its clock", () => {
+it("a process continues the database's time between two readings of the database's clock", () => {
   const { clock, pass } = openClock();
   pass(500);
   expect(clock.steadyNow().getTime()).toBe(START + 500);
@@ -32,14 +32,14 @@ it("a process's time ignores a jump of the database's clock until the clock is r
   expect(read(1_000, YEAR_MS, { trustedAt: new Date(START) })).toEqual({ decides: YEAR_MS, steady: YEAR_MS, ahead: 0 });
 });
 
-it("the process uses the time before a jump even before it has noticed the jump", () => {
+it("a process uses the time before a jump of the database's clock even before it has noticed the jump", () => {
   const { clock, pass } = openClock();
   pass(500);
   expect(clock.timeOf(new Date(START + YEAR_MS)).getTime()).toBe(START + 500 + SLACK_MS);
   expect(clock.timeOf(new Date(START + 400)).getTime()).toBe(START + 400);
 });
 
-it("the process's time is not ahead after the database's clock was set back by a year and returned", () => {
+it("a process's time is not ahead after the database's clock went back by a year and returned", () => {
   const { read } = openClock();
   const closedUntil = new Date(START - 2_000);
   expect(read(1_000, -YEAR_MS, { closedUntil })).toEqual({ decides: 0, steady: -YEAR_MS, ahead: 0 });
@@ -47,7 +47,7 @@ it("the process's time is not ahead after the database's clock was set back by a
   expect(read(600_000, 0, { closedUntil })).toEqual(RIGHT);
 });
 
-it("a process decides nothing if it starts while the database's clock is a year behind", () => {
+it("a process decides nothing if the database's clock is a year behind when the process starts", () => {
   for (const closedMs of [0, START - 5_000, START - 68_000]) {
     const closedUntil = new Date(closedMs);
     const { clock, read, pass } = openClock(-YEAR_MS, { closedUntil }, false);
@@ -70,7 +70,7 @@ it("a process uses the database's clock if its host's clock is an hour behind at
   expect(read(1_000, 3_600_000)).toEqual({ decides: 3_600_000, steady: 3_600_000, ahead: 0 });
 });
 
-it("a process decides nothing while the closed time is days ahead of the database's clock", () => {
+it("a process decides nothing while redemptions_closed is days ahead of the database's clock", () => {
   const { clock } = openClock();
   const closed = (aheadMs: number) => new Date(START + aheadMs);
   expect(clock.timeOf(new Date(START), closed(3_600_000))).toEqual(closed(3_600_000));
@@ -78,7 +78,7 @@ it("a process decides nothing while the closed time is days ahead of the databas
     expect(() => clock.timeOf(new Date(now), closed(YEAR_MS))).toThrow("voucherctl db trust-clock");
 });
 
-it("a frozen process that reads its first answer late sees no jump of the clock", () => {
+it("a process that was frozen during its first reading of the database's clock sees no jump", () => {
   const { clock, pass } = openClock();
   pass(30_000);
   clock.observe({ ...NEVER, now: new Date(START) }, 0);

@@ -71,7 +71,7 @@ it("db check reports that Redis does not respond, and exits with 69", async () =
   expect(stderr).toMatch(/Redis does not answer/);
 });
 
-it("an API process in production warns of each risk once the database is ready", async () => {
+it("an API process in production logs a warning of each risk once the database is ready", async () => {
   const env = { DATABASE_URL: postgresUrl(postgres), REDIS_URL: redisUrl(redis), PORT: "0" };
   const migrated = await startNode(["src/cli/migrate.ts"], env).ended;
   expect(migrated.exitCode).toBe(0);

@@ -81,7 +81,7 @@ describe.each(Object.entries(STATES))("a statement that was planned while the ta
     await servers.close();
   });
 
-  it.each(statements)("$name finds each of its rows by an index", async ({ name, text }) => {
+  it.each(statements)("the SQL statement $name finds each of its rows by an index", async ({ name, text }) => {
     await pool.query(`PREPARE ${name} AS ${text}`);
     const parameters = Math.max(0, ...Array.from(text.matchAll(/\$(\d+)/g), (match) => Number(match[1])));
     const values = parameters === 0 ? "" : `(${Array(parameters).fill("NULL").join(", ")})`;

@@ -55,7 +55,7 @@ async function withoutUncaught(work: () => Promise<void>): Promise<void> {
   expect(uncaught).toEqual([]);
 }
 
-it("a read that conflicts with a standby's recovery gets 503", async () => {
+it("a read that a standby cancels because of a conflict with recovery gets 503", async () => {
   const conflict =
     "DO $$ BEGIN RAISE 'canceling statement due to conflict with recovery' USING ERRCODE = '40001'; END $$";
   const app = express().use(() => servers.db.query(conflict), errorHandler);
@@ -67,7 +67,7 @@ it("a read that conflicts with a standby's recovery gets 503", async () => {
   expect(await response.json()).toMatchObject({ code: "unavailable" });
 });
 
-it("the options in DATABASE_URL change only settings that the service does not set", async () => {
+it("the options in DATABASE_URL change only settings that the service does not set itself", async () => {
   const url = new URL(servers.ownerUrl);
   url.searchParams.set("options", "-c plan_cache_mode=auto -c work_mem=7MB");
   const pool = openOne(url.href);

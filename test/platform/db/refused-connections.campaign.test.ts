@@ -89,7 +89,7 @@ it.each([
 });
 
 it.skipIf(inject("logins").api === null)(
-  "a changed password causes 503 in a running process, and readiness says why",
+  "a changed password causes 503 in a running process, and /readyz says why",
   async () => {
     const role = `rotated_${process.pid}`;
     const set = (password: string) => servers.db.query(`ALTER ROLE ${role} PASSWORD '${password}'`);

@@ -51,7 +51,7 @@ afterAll(async () => {
 
 let databases = 0;
 
-it("the list of hostile values covers every setting that the code depends on", () => {
+it("the list of hostile settings covers every setting that the code depends on", () => {
   expect(Object.keys(HOSTILE).sort()).toEqual(SETTINGS.map(({ name }) => name).sort());
 });
 
@@ -297,7 +297,7 @@ describe("the functions that the service needs", () => {
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
-  it("a server without a position in its write-ahead log is refused, and the refusal quotes its message", async () => {
+  it("a server that refuses to report its WAL position is refused with the server's message", async () => {
     const database = await makeMigrated();
     await runIn(
       database,
@@ -321,7 +321,7 @@ it("migrations and redeems work over a Unix socket to the database", async () =>
   await expectRedeems(servers, { ownerUrl: at(OWNER), databaseUrl: at(API) });
 });
 
-it("db check lists each requirement with this server's value, and exits with 1 if any is not met", async () => {
+it("db check lists each requirement with the server's value, and exits with 1 if any is not met", async () => {
   const database = await makeMigrated();
   const env = { DATABASE_URL: ownerOf(database), REDIS_URL: "" };
   const known = await knownSettings();

@@ -18,7 +18,7 @@ function load(sql: string): Statements {
 const MOVE = "-- name: move(from_id, to_id, note?)\n-- Moves.\nSELECT $1::text, $2::text, $3::text;\n";
 const DECLARED = { fromId: text, toId: text, note: orNull(text) };
 
-it("a statement takes values by name and sends them in the order of its header", () => {
+it("an SQL statement takes values by name and sends them in the order of its header", () => {
   const move = load(MOVE).prepare("move", DECLARED);
   expect(move({ note: null, toId: "b", fromId: "a" })).toEqual({
     name: "move",
@@ -27,7 +27,7 @@ it("a statement takes values by name and sends them in the order of its header",
   });
 });
 
-it("a statement with one parameter takes its value without a name", () => {
+it("an SQL statement with one parameter takes its value without a name", () => {
   const find = load("-- name: find(id)\nSELECT $1::text;\n").prepare("find", { id: text });
   expect(find("a").values).toEqual(["a"]);
 });
@@ -39,7 +39,7 @@ it.each([
   ["a parameter that may be null in SQL only", MOVE.replace("to_id", "to_id?"), DECLARED],
   ["a parameter that may be null in TypeScript only", MOVE.replace("note?", "note"), DECLARED],
   ["a parameter missing in TypeScript", MOVE, { fromId: text, toId: text }],
-])("a statement with %s fails when it is declared", (_, sql, parameters) => {
+])("an SQL statement with %s fails when its module declares it", (_, sql, parameters) => {
   expect(() => load(sql).execute("move", parameters as typeof DECLARED)).toThrow(/^move has the parameters \(/);
 });
 

@@ -34,24 +34,24 @@ beforeAll(async () => {
 
 afterAll(() => client.end());
 
-it.each(FILES)("%s contains only statements", (file) => {
+it.each(FILES)("%s contains only SQL statements", (file) => {
   const code = readFileSync(new URL(file, ROOT), "utf8").replaceAll(/^--.*/gm, "");
   const own = STATEMENTS.filter((statement) => statement.file === file).map(({ text }) => text);
   expect(own.length).toBeGreaterThan(0);
   expect(code.split(";").map((text) => text.trim())).toEqual([...own, ""]);
 });
 
-it("statements have unique names, because a connection prepares each name once", () => {
+it("SQL statements have unique names, because a connection prepares each name once", () => {
   const names = STATEMENTS.map(({ name }) => name);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });
 
 describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) => {
-  it("a module uses each statement of its file", () => {
+  it("a module uses each SQL statement of its file", () => {
     expect(columns).toBeDefined();
   });
 
-  it("a statement is valid on the migrated schema, with the parameter types that its module declares", async () => {
+  it("an SQL statement is valid on the migrated schema, with parameters of its module's types", async () => {
     await client.query(`PREPARE ${name} AS ${text}`);
     const { rows } = await client.query<{ types: string[] }>(
       "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1",
@@ -60,12 +60,12 @@ describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) =
     expect(rows[0]?.types).toEqual(Object.values(parameters ?? {}).map(({ type }) => type));
   });
 
-  it("a statement casts each parameter, so that Postgres infers no type", () => {
+  it("an SQL statement casts each parameter, so that Postgres infers no type", () => {
     expect(text.match(/\$\d+(?!\d|::)/g) ?? []).toEqual([]);
   });
 
   // Audit entries store the whole state of an entity.
-  it.skipIf(name.startsWith("state_of_"))("a statement returns the columns that its module declares", async () => {
+  it.skipIf(name.startsWith("state_of_"))("an SQL statement returns the columns that its module declares", async () => {
     const fields = await describeResult(text);
     const { rows } = await client.query<{ types: string[] }>(
       `SELECT coalesce(array_agg(format_type(t.oid, NULL) ORDER BY t.n), '{}') AS types

@@ -65,7 +65,7 @@ it("a transaction writes nothing when BEGIN fails, although its reads were sent 
   expect({ wrote, notes: await notes() }).toEqual({ wrote: false, notes: [] });
 });
 
-it("a transaction sends its reads with BEGIN, and each sees all earlier commits", async () => {
+it("a transaction sends its reads with BEGIN, and each read sees all earlier commits", async () => {
   const seen = await readThenWrite(
     pool,
     async (tx) => {
@@ -149,7 +149,7 @@ it("a transaction rejects with the error of the first failed statement, and roll
   expect(await notes()).toEqual(["taken"]);
 });
 
-it("a transaction rejects with the first statement's error, even if a later one's error is seen first", async () => {
+it("a transaction rejects with the first failed statement's error, even if a later error is seen first", async () => {
   await servers.db.query("INSERT INTO notes (text) VALUES ('taken')");
   const done = inTransaction(pool, (tx) => {
     const failed = note(tx, "taken");

@@ -16,10 +16,9 @@ beforeAll(async () => {
 
 const commit = (writes: PreparedStatements) => inTransaction(servers.db, (tx) => write(tx, writes));
 
-it.each(Object.entries(CASES))("a write for outdated state raises an error and writes nothing: %s", async (_, {
-  meanwhile,
-  writes,
-}) => {
+it.each(
+  Object.entries(CASES),
+)("a write that relies on outdated rows raises an error and writes nothing: %s", async (_, { meanwhile, writes }) => {
   const two = await twoVouchers();
   await commit(meanwhile(two));
   const before = await dumpRows(servers.db);
@@ -29,7 +28,7 @@ it.each(Object.entries(CASES))("a write for outdated state raises an error and w
 
 it.each(
   Object.entries(CASES).filter(([, { needsMeanwhile }]) => !needsMeanwhile),
-)("a write for current state succeeds: %s", async (_, { writes }) => {
+)("a write that relies on current rows succeeds: %s", async (_, { writes }) => {
   const two = await twoVouchers();
   const before = await dumpRows(servers.db);
   await commit(writes(two));

@@ -225,7 +225,7 @@ describe("a path", () => {
     ["a sharp s, whose upper case is two letters", encodeURIComponent("ßßßßßßßß")],
     ["a slash", "..%2F..%2Fhealthz"],
     ["hyphens and spaces alone", "-%20-%20-"],
-  ])("a path with %s gets 404 voucher_not_found", async (_what, code) => {
+  ])("a path to a voucher with %s gets 404 voucher_not_found", async (_what, code) => {
     expectError(await get(`/partner/vouchers/${code}`), 404, "voucher_not_found");
     expectError(await get(`/partner/vouchers/${code}/events`), 404, "voucher_not_found");
   });
@@ -238,7 +238,7 @@ describe("a path", () => {
     }
   });
 
-  it("a path accepts a code as scanners and keyboards send it", async () => {
+  it("a path accepts a voucher code as scanners and keyboards send it", async () => {
     const { lookUp } = partnerClient(api.url, key);
     const { code } = voucher;
     const fullWidth = code.replaceAll(/[^-]/g, (symbol) => String.fromCharCode(symbol.charCodeAt(0) + 0xfee0));
@@ -253,7 +253,7 @@ describe("a path", () => {
       expect((await lookUp(typed)).status, JSON.stringify(typed)).toBe(200);
   });
 
-  it("a path that cannot be decoded is first refused for a wrong key or method, like every other path", async () => {
+  it("a path that cannot be decoded is refused first for a wrong key or method, like every other path", async () => {
     for (const path of ["/partner/vouchers/%zz", "/partner/vouchers/%ff/events", "/partner/vouchers/7Q4K%"]) {
       expectError(await send("GET", url(path)), 401, "missing_key");
       expectError(await send("GET", url(path), { key: "pvk_wrong" }), 401, "unknown_key");
@@ -298,7 +298,7 @@ describe("a wrong method", () => {
     expectError(await send("GET", url("/partner/vouchers/reserve/events"), { key }), 404, "voucher_not_found");
   });
 
-  it("a method that browsers do not send is answered in JSON", async () => {
+  it("an HTTP method that browsers do not send gets an answer in JSON", async () => {
     for (const method of ["TRACE", "PROPFIND", "QUERY", "PURGE", "LINK"]) {
       const reply = await sendRaw(`${method} /healthz`);
       expectError(reply, 405, "method_not_allowed");

@@ -9,11 +9,11 @@ it.each([
   ["[2001:DB8::1]", "2001:DB8::1"],
   ["[::ffff:203.0.113.7]:1", "::ffff:203.0.113.7"],
   ["203.0.113.7:51234, [2001:db8::1]:443,10.0.0.1 , 10.0.0.2:80 ", "203.0.113.7,2001:db8::1,10.0.0.1 ,10.0.0.2"],
-])("a list of forwarded addresses loses its ports: %s", (forwarded, addresses) => {
+])("withoutPorts removes the ports from forwarded addresses: %s", (forwarded, addresses) => {
   expect(withoutPorts(forwarded)).toBe(addresses);
 });
 
-it("a list of forwarded addresses is unchanged if an entry has another form", () => {
+it("withoutPorts leaves a list of forwarded addresses unchanged if an entry has another form", () => {
   const forms = [
     ..." , 203.0.113.7 2001:db8::1 ::1:443 unknown 203.0.113.7: 203.0.113.7:x 203.0.113.7:443:443 203.0.113:443".split(
       " ",
@@ -50,18 +50,18 @@ it.each([
   ["::", "0:0:0:0::/64"],
   ["fe80::1%eth0", "fe80:0:0:0::/64"],
   ["::203.0.113.7", "0:0:0:0::/64"],
-])("the network of the caller %s is %s", (address, network) => {
+])("the network of the caller address %s is %s", (address, network) => {
   expect(networkOf(address)).toBe(network);
 });
 
-it("all texts that are no addresses have the same caller network", () => {
+it("all texts that are no address have the same caller network", () => {
   const texts = "unknown _hidden 203.0.113.7:443 [2001:db8::1] 203.0.113 0203.0.113.7 2001:db8::1/64".split(" ");
   for (const text of [...texts, undefined, "", "203.0.113.7, 203.0.113.8", "x".repeat(10_000)]) {
     expect(networkOf(text), text).toBe("none");
   }
 });
 
-it("all addresses of a /64 have the same caller network, and addresses outside it have another network", () => {
+it("all addresses of a /64 have the same caller network, and other addresses have another network", () => {
   const group = fc.integer({ min: 1, max: 0xffff });
   const groups = fc.array(group, { minLength: 4, maxLength: 4 });
   const text = (parts: number[]) => parts.map((part) => part.toString(16)).join(":");

@@ -21,7 +21,7 @@ const OPEN: [method: string, path: string][] = [
   ["GET", "/integrity/events/VoucherInstance/vch_1/1/proof"],
 ];
 
-it.each(OPEN)("a page of a listed origin may call %s %s, and reads errors too", async (method, path) => {
+it.each(OPEN)("a page of a listed origin may call %s %s, and can read even errors", async (method, path) => {
   for (const origin of [SHOP, LOCAL]) {
     const asked = await preflight(api.url + path, origin, method);
     expect(asked.status).toBe(204);
@@ -64,7 +64,7 @@ it.each([
   ...OTHERS,
   `${SHOP}, ${LOCAL}`,
   "",
-])("a page of another origin gets no CORS header, but Vary for caches: Origin: %s", async (origin) => {
+])("a page of an unlisted origin gets no CORS header, but Vary for caches: Origin: %s", async (origin) => {
   for (const [method, path] of OPEN) {
     const asked = await preflight(api.url + path, origin, method);
     expect({ status: asked.status, cors: corsOf(asked.headers) }).toEqual({ status: 405, cors: [] });

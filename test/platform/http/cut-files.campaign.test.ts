@@ -19,7 +19,7 @@ const WHOLE = 32 * 2 ** 20;
 /** curl's exit status for a file with fewer bytes than its Content-Length. */
 const PARTIAL = 18;
 
-it.each(WAYS)("a client can detect a truncated file after the process was killed: %s", async (way) => {
+it.each(WAYS)("a client can detect that a file is truncated because the process was killed: %s", async (way) => {
   const server = startNode(["test/support/serve-large-file.ts"], {});
   onTestFinished(() => void server.child.kill("SIGKILL"));
   const port = await untilStarted(() => /^\d+\n/.exec(server.output())?.[0]);

@@ -90,7 +90,7 @@ const REFERENCES = [
 ];
 
 describe.each(runnable)("the example for $name", (example) => {
-  it(`${example.name} waits for the API's own answer to the longest redeem`, () => {
+  it(`${example.name} waits long enough for the API's own answer to the longest redeem`, () => {
     const { reply, tookMs } = of(example).slow;
     expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
     expect(reply.headers.has("retry-after")).toBe(true);
@@ -195,7 +195,7 @@ describe.each(runnable)("the example for $name", (example) => {
     }
   });
 
-  it(`${example.name} leads from a search in the portal to each order's page`, async () => {
+  it(`${example.name} passes on a search in the portal and its redirect to each order's page`, async () => {
     const { url } = of(example);
     const { origin } = new URL(url);
     for (const reference of REFERENCES) {

@@ -73,7 +73,7 @@ it.each([
   ["is too large", { bytesMax: 8 }, 400, "invalid_request", SHORTER],
   ["takes too long", { makeMs: 50 }, 503, "overloaded", SHORTER],
   ["finds too little disk left by the others", { totalMax: 8 }, 503, "overloaded", /busy/],
-] as const)("a file that %s is refused, and frees its place", async (_, limits, status, code, sentence) => {
+] as const)("a file that %s is refused, and makes room for another file", async (_, limits, status, code, sentence) => {
   const hanging = makeGate();
   const { open, isFree } = await serve(async function* () {
     yield "id,code\n";
@@ -88,7 +88,7 @@ it.each([
   await isFree();
 });
 
-it("a reader may have two files at a time, and all readers together the process's limit", async () => {
+it("a reader may load two files at a time, and all readers together as many as the process allows", async () => {
   const gate = makeGate();
   const { open } = await serve(
     async function* () {
@@ -113,7 +113,7 @@ it("a reader may have two files at a time, and all readers together the process'
   for (const file of [first, second, other]) expect((await file).response.statusCode).toBe(200);
 });
 
-it("a file stops, and frees its place, when its reader disconnects", async () => {
+it("a file's generation stops, and makes room for another file, when its reader disconnects", async () => {
   const gate = makeGate();
   let ended = false;
   const { open, line, isFree } = await serve(async function* () {
@@ -135,7 +135,7 @@ it("a file stops, and frees its place, when its reader disconnects", async () =>
   expect(ended).toBe(true);
 });
 
-it("a file is refused at once if the reader's sign-in ends while the file is made", async () => {
+it("a file is refused at once if the reader's sign-in ends during its generation", async () => {
   const gate = makeGate();
   const { open, signOut, isFree } = await serve(async function* () {
     await gate.pass();
@@ -156,7 +156,7 @@ const large: Parts = async function* () {
   for (let made = 0; made < MEGABYTES; made += 1) yield "x".repeat(2 ** 20);
 };
 
-it("a file response ends if the reader's sign-in ends, even for a stalled reader", async () => {
+it("a file response ends if the reader's sign-in ends, even if the reader has stalled", async () => {
   const { stop, signOut, line, isFree } = await serve(large);
   const stopped = await stop();
   signOut();
@@ -176,14 +176,14 @@ it("a reader that takes no data for a while is disconnected", async () => {
   await isFree();
 });
 
-it("a reader that is too slow to finish is disconnected", async () => {
+it("a reader that is too slow to finish a file in time is disconnected", async () => {
   const { stop, line, isFree } = await serve(large, { readMs: 500, readRateMin: 2 ** 30 });
   await stop();
   expect(await line()).toMatchObject({ status: 499 });
   await isFree();
 });
 
-it("a stalled reader uses little memory", async () => {
+it("a stalled reader of a file uses little memory", async () => {
   const { stop } = await serve(large, { eachMax: 8 });
   await stop();
   const before = bytesInUse();

@@ -116,7 +116,7 @@ it("a stopping API answers the first request of an open connection, then closes 
 it.each([
   ["ten minutes and more by default", {}, 620],
   ["as long as KEEP_ALIVE_SECONDS says", { KEEP_ALIVE_SECONDS: "1" }, 1],
-])("an API keeps idle connections %s, including those to its metrics", async (_title, env: Record<
+])("an API keeps idle connections %s, including connections to its metrics port", async (_title, env: Record<
   string,
   string
 >, seconds) => {

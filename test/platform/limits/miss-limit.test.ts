@@ -15,7 +15,7 @@ const other = service.apis[1];
 /** Codes that belong to no voucher, because they lack a symbol. */
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8R";
 
-it("a key may try unknown codes up to the limit, and then no code is looked up for it", async () => {
+it("a key may try unknown codes up to the limit, and then the service looks up none of its codes", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   await useUp(client);
@@ -35,7 +35,7 @@ it("a key may try unknown codes up to the limit, and then no code is looked up f
   expect(await dumpRows(servers.db)).toEqual(before);
 });
 
-it("a text that cannot be a code is no miss, so that a scanner's setting locks out no key", async () => {
+it("a text that cannot be a code does not count as an unknown code", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(`${code}\u0301`)));
@@ -43,7 +43,7 @@ it("a text that cannot be a code is no miss, so that a scanner's setting locks o
   expect((await client.lookUp(`${code}\r\n`)).status).toBe(200);
 });
 
-it("a scanner with another keyboard layout finds vouchers without a miss", async () => {
+it("a scanner with another keyboard layout finds vouchers, and counts no unknown code", async () => {
   const [client] = await newClients();
   const scan = (code: string) =>
     Array.from(code, (symbol) => ({ Y: "Z", Z: "Y", "-": "\u00df" })[symbol] ?? symbol).join("");
@@ -61,7 +61,7 @@ it("a scanner with another keyboard layout finds vouchers without a miss", async
   expect((await client.redeem(order)).body).toEqual({ ...redeemed.body, alreadyConfirmed: true });
 });
 
-it("every route reports a keyboard layout that makes a code unreadable, and counts no miss", async () => {
+it("every route reports a keyboard layout that makes a code unreadable, and counts no unknown code", async () => {
   const [client] = await newClients();
   for (let round = 0; round < LIMIT; round++)
     for (const call of callsWith(client))
@@ -72,7 +72,7 @@ it("every route reports a keyboard layout that makes a code unreadable, and coun
   expect((await client.lookUp(UNKNOWN)).body.error).toMatch(/^None of your vouchers has this code/);
 });
 
-it("misses count on every route, and another organization's codes count as unknown", async () => {
+it("unknown codes count on every route, and other organizations' codes count as unknown", async () => {
   const [client] = await newClients();
   const calls = callsWith(client);
   const foreign = await issueVouchers(servers.db, service.stranger, LIMIT);
@@ -82,7 +82,7 @@ it("misses count on every route, and another organization's codes count as unkno
   for (const call of calls) expect((await call(UNKNOWN)).body.code).toBe("too_many_misses");
 });
 
-it("over the miss limit, existing codes get the same bytes as unknown ones", async () => {
+it("over the limit of unknown codes, existing codes get the same bytes as unknown codes", async () => {
   const [client] = await newClients();
   const codes = [(await service.issue()).code, (await issueVoucher(servers.db, service.stranger)).code, UNKNOWN];
   await useUp(client);
@@ -97,7 +97,7 @@ it("over the miss limit, existing codes get the same bytes as unknown ones", asy
   }
 });
 
-it("misses count only for the key that guesses", async () => {
+it("unknown codes count only for the key that sends them", async () => {
   const [[guesser], [honest]] = [await newClients(), await newClients()];
   const { code } = await service.issue();
   await useUp(guesser);
@@ -105,7 +105,7 @@ it("misses count only for the key that guesses", async () => {
   expect((await honest.redeem({ code, externalRef: "honest" })).status).toBe(200);
 });
 
-it("a burst of misses does not reveal a valid code after them", async () => {
+it("a burst of unknown codes does not reveal a valid code after them", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   const names = Array.from({ length: 200 }, (_, n) => (n === 150 ? code : UNKNOWN));
@@ -122,7 +122,7 @@ it("a burst of misses does not reveal a valid code after them", async () => {
   expect(rows).toEqual([{ reservations: hits }]);
 });
 
-it("a key over the miss limit still uses tickets: look-up, events, redeem and release", async () => {
+it("a key over the limit of unknown codes can use tickets to look up, read events, redeem and release", async () => {
   const [client] = await newClients();
   const [kept, given] = await issueVouchers(servers.db, partner, 2);
   const held = [(await client.reserve(kept?.code ?? "")).body, (await client.reserve(given?.code ?? "")).body];
@@ -136,7 +136,7 @@ it("a key over the miss limit still uses tickets: look-up, events, redeem and re
   expect((await client.lookUp("rsv_unknown")).status).toBe(404);
 });
 
-it("a key over the miss limit still gets the first result for a redeemed reference, by any code", async () => {
+it("a key over the limit of unknown codes gets the first result for a redeemed reference, by any code", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   const first = await client.redeem({ code, externalRef: "redeemed before" });
@@ -147,7 +147,7 @@ it("a key over the miss limit still gets the first result for a redeemed referen
   expect(await retry(UNKNOWN)).toEqual({ ...first.body, alreadyConfirmed: true, otherVoucher: true });
 });
 
-it("existing codes are never misses, even if redeemed, and their look-ups count nothing in Redis", async () => {
+it("existing codes never count as unknown, even if redeemed, and look-ups of them count nothing in Redis", async () => {
   const monitor = await monitorRedis(servers.redisUrl);
   const [client] = await newClients();
   const { code } = await service.issue();
@@ -161,7 +161,7 @@ it("existing codes are never misses, even if redeemed, and their look-ups count 
   monitor.close();
 });
 
-it("an unknown ticket is no miss, and neither is a retry of a confirmed reference", async () => {
+it("an unknown ticket does not count as an unknown code, and neither does a redeemed reference's retry", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   await client.redeem({ code, externalRef: "confirmed" });
@@ -172,7 +172,7 @@ it("an unknown ticket is no miss, and neither is a retry of a confirmed referenc
   expect((await client.lookUp(code)).status).toBe(200);
 });
 
-it("MISS_LIMIT_PER_MINUTE=0 disables the miss limit", async () => {
+it("MISS_LIMIT_PER_MINUTE=0 disables the limit of unknown codes", async () => {
   const off = await service.startApi({ MISS_LIMIT_PER_MINUTE: "0" });
   const client = partnerClient(off.url, (await makeKey(servers.db, partner.organizationId)).key);
   const replies = await Promise.all(Array.from({ length: 200 }, () => client.lookUp(UNKNOWN)));

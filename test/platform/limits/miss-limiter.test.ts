@@ -12,7 +12,7 @@ const times = (count: number) => Array.from({ length: count }, (_, index) => ind
 
 it.each([
   1, 5, 16, 60,
-])("a miss limit answers only the first %i misses of a caller, even simultaneous ones", async (limit) => {
+])("MissLimiter answers only a caller's first %i unknown codes, even simultaneous ones", async (limit) => {
   const { seen, guard, burst, misses } = await open(counting.newName(), { limit });
   expect(await burst(500, () => false)).toEqual(times(500).map((n) => n < limit));
   const { ran } = seen;
@@ -24,13 +24,13 @@ it.each([
   expect(await misses(limit + 1, "another")).toBe(limit);
 });
 
-it("a miss limit withholds a hit that comes after the last permitted miss", async () => {
+it("MissLimiter withholds a found code that comes after the last permitted unknown code", async () => {
   const { burst } = await open(counting.newName(), { limit: 10 });
   // The tenth miss is the twelfth look-up. Two of the hits come before it, and one after it.
   expect(await burst(100, (n) => [3, 9, 50].includes(n))).toEqual(times(100).map((n) => n < 12));
 });
 
-it("a miss limit answers any number of simultaneous hits without a Redis call", async () => {
+it("MissLimiter answers any number of simultaneous found codes without a Redis call", async () => {
   const name = counting.newName();
   const { seen, guard, burst, misses } = await open(name, { limit: 3 });
   const hits = times(2_000).map(() => guard(true));
@@ -41,7 +41,7 @@ it("a miss limit answers any number of simultaneous hits without a Redis call", 
   expect(await burst(200, () => true)).not.toContain(false);
 });
 
-it("a miss limit counts every miss in Redis, and makes no Redis call after the limit", async () => {
+it("MissLimiter counts every unknown code in Redis, and makes no Redis call after the limit", async () => {
   const name = counting.newName();
   const { misses } = await open(name);
   await misses(500);
@@ -51,7 +51,7 @@ it("a miss limit counts every miss in Redis, and makes no Redis call after the l
   expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
 });
 
-it("a miss limit counts a failed look-up neither as a hit nor as a miss", async () => {
+it("MissLimiter counts a failed look-up neither as found nor as unknown", async () => {
   const { limiter, guard, misses } = await open(counting.newName(), { limit: 1 });
   const failing = () =>
     limiter.guard(
@@ -64,7 +64,7 @@ it("a miss limit counts a failed look-up neither as a hit nor as a miss", async 
   expect(await misses(5)).toBe(1);
 });
 
-it("a miss limit refuses with the time until its window ends, and then allows calls again", async () => {
+it("MissLimiter refuses with the time until its window ends, and then allows calls again", async () => {
   const { guard, misses } = await open(counting.newName(), { limit: 2, seconds: 1 });
   await until(async () => (await misses(10)) < 10);
   const refused = await guard(false);
@@ -72,7 +72,9 @@ it("a miss limit refuses with the time until its window ends, and then allows ca
   await until(async () => (await guard(true)).allowed);
 });
 
-it.each([2, 4])("a miss limit is shared: a burst at %i processes gets as many misses as at one", async (processes) => {
+it.each([
+  2, 4,
+])("MissLimiter is shared: a burst at %i processes gets as many unknown codes as at one", async (processes) => {
   const measure = async () => {
     const name = counting.newName();
     const limiters = await Promise.all(times(processes).map(() => open(name)));
@@ -84,7 +86,7 @@ it.each([2, 4])("a miss limit is shared: a burst at %i processes gets as many mi
   await expectFairRound(3, measure, ({ sum, later }) => sum === LIMIT && later.length === 0);
 });
 
-it("a process counts the misses in other processes from its own first miss on", async () => {
+it("a process counts other processes' unknown codes from its own first unknown code on", async () => {
   const measure = async () => {
     const name = counting.newName();
     const [one, other] = [await open(name), await open(name)];

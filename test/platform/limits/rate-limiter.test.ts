@@ -33,7 +33,9 @@ it("a rate limiter returns the remaining calls: one less for each call, 0 for a 
 /** Tolerated error of a process in either direction: one and a half twentieths of the limit. */
 const SLACK = 15;
 
-it.each([2, 4])("rate limiters of %i processes share one limit, each within a thirteenth of it", async (processes) => {
+it.each([
+  2, 4,
+])("rate limiters of %i processes keep one shared limit, with an error of at most a thirteenth", async (processes) => {
   const measure = async () => {
     const name = counting.newName();
     const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
@@ -57,7 +59,7 @@ it("rate limiters of several processes keep one shared limit for sequential call
   await expectFairRound(3, measure, (allowed) => Math.abs(allowed - LIMIT) <= 2 * SLACK);
 });
 
-it("after one process has used up the limit, others allow only calls already granted to them", async () => {
+it("after one process has used up the limit, others allow only calls that they were already granted", async () => {
   const measure = async () => {
     const name = counting.newName();
     const [first, second] = [await openLimiter(name), await openLimiter(name)];

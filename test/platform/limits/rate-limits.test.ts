@@ -55,7 +55,7 @@ describe("the rate limit headers", () => {
     }
   });
 
-  it("the rate limit headers count down with each request", async () => {
+  it("the rate limit headers count down by one with each request", async () => {
     const client = partnerClient(api.url, await newKey());
     // The calls span two windows at most. Within a window, each call leaves one fewer.
     const left: number[] = [];
@@ -85,7 +85,7 @@ describe("the rate limit headers", () => {
 });
 
 describe("a key's limit", () => {
-  it("a key has separate limits for reads and changes, so that reads cannot prevent redeems", async () => {
+  it("an API key has separate limits for reads and changes, so that reads cannot prevent redeems", async () => {
     const [client, calm] = [partnerClient(api.url, await newKey()), partnerClient(api.url, await newKey())];
     const vouchers = await Promise.all(Array.from({ length: 3 }, () => service.issue()));
     for (const { code } of vouchers) {
@@ -98,7 +98,7 @@ describe("a key's limit", () => {
     }
   });
 
-  it("a key's limit is checked after authentication and before the request body", async () => {
+  it("an API key's rate limit is checked after authentication and before the request body", async () => {
     const scoped = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.read"] });
     const elsewhere = await makeKey(servers.db, partner.organizationId, { allowIps: ["192.0.2.1"] });
     const codesOf = async (key: string) => {
@@ -110,7 +110,7 @@ describe("a key's limit", () => {
     expect(await codesOf(await newKey())).toEqual(new Set(["invalid_json", "rate_limited"]));
   });
 
-  it("a key's limit counts the requests to all API processes", async () => {
+  it("an API key's rate limit counts the requests to all API processes", async () => {
     const other = await service.startApi({ RATE_LIMIT_RPS: String(RPS) });
     const key = await newKey();
     const lookUp = (url: string) => partnerClient(url, key).lookUp(UNKNOWN);
@@ -134,7 +134,7 @@ describe("a key's limit", () => {
   });
 });
 
-it("a user's limit is a tenth of a key's, separate for acquisitions and reads", async () => {
+it("a user's rate limit is a tenth of a key's, separate for acquisitions and reads", async () => {
   const offer = await makeOffer(servers.db, 5);
   const reader = await signedIn(api.url, issuer, newUser());
   const reply = await reader.listing(offer.listingId);
@@ -172,7 +172,7 @@ describe("an address's limit", () => {
     ["that sends a form whose text is too long", "address", sendForm],
   ];
 
-  it.each(calls)("an address's limit counts a request %s", async (_what, policy, call) => {
+  it.each(calls)("an address's rate limit counts a request %s", async (_what, policy, call) => {
     const address = newAddress();
     const first = await call(address);
     expect(policyOf(first)).toBe(policy);
@@ -184,7 +184,7 @@ describe("an address's limit", () => {
     expect(isLimited(await call(newAddress()))).toBe(false);
   });
 
-  it("an address's limit is separate for failed authentications and for public requests", async () => {
+  it("an address's rate limit is separate for failed authentications and for public requests", async () => {
     for (const policy of ["refused", "address"]) {
       const address = newAddress();
       const callsOf = (own: boolean) => calls.filter(([, name]) => (name === policy) === own).map(([, , call]) => call);
@@ -230,7 +230,7 @@ describe("the address that a limit counts", () => {
   const unknownPath = (to: TestApi, forwarded: string) =>
     send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
 
-  it("the limit counts the address that the trusted proxy added, not one from the caller", async () => {
+  it("a rate limit counts the address that the trusted proxy added, not an address from the caller", async () => {
     const address = newAddress();
     await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
     expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);
@@ -241,7 +241,7 @@ describe("the address that a limit counts", () => {
     ["an IPv4 address in IPv6 notation and with a port", "203.0.113.7", "::FFFF:cb00:7107", "203.0.113.7:51234"],
     ["all addresses of a /64", "2001:db8:1:2::1", "[2001:db8:1:2:ffff:ffff:ffff:ffff]:1024"],
     ["not an address", "unknown", "203.0.113.7:x"],
-  ])("the limit counts one address for %s", async (_what, ...spellings) => {
+  ])("a rate limit counts one address for %s", async (_what, ...spellings) => {
     for (const spelling of spellings) {
       await until(async () => {
         await storm(() => unknownPath(api, spellings[0] ?? ""));
@@ -254,7 +254,7 @@ describe("the address that a limit counts", () => {
   });
 });
 
-it("every route has a limit, except health probes", async () => {
+it("every route has a rate limit, except health probes", async () => {
   const paths = createApp(ample.ctx).router.stack.flatMap(({ route }) => (route === undefined ? [] : [route.path]));
   expect(paths.length).toBeGreaterThan(15);
   const unlimited = new Set<string>();
@@ -272,7 +272,7 @@ it("every route has a limit, except health probes", async () => {
   expect([...unlimited].sort()).toEqual(["/healthz", "/readyz"]);
 });
 
-it("the dashboard has a limit for requests without the password", async () => {
+it("the queue dashboard has a rate limit for requests without the password", async () => {
   const { status, headers } = await fetch(`${ample.url}/ops/queues`);
   expect(status).toBe(401);
   expect(headers.get("ratelimit-policy")).toMatch(/^"refused"/);

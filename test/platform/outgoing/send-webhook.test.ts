@@ -18,7 +18,7 @@ afterEach(async () => {
 
 type SenderOptions = Partial<Parameters<typeof openWebhookSender>[0]>;
 
-it("a healthy endpoint gets the exact body and headers on reused connections", async () => {
+it("a webhook endpoint gets the exact body and headers on reused connections", async () => {
   const receiver = await receive();
   const send = makeSender();
   expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
@@ -33,7 +33,7 @@ it("a healthy endpoint gets the exact body and headers on reused connections", a
   });
 });
 
-it("a healthy endpoint gets the request on a new connection if it has closed the idle one", async () => {
+it("a webhook endpoint gets the request on a new connection if it has closed the idle connection", async () => {
   const sockets: Socket[] = [];
   const url = await serveRaw((socket) => {
     sockets.push(socket);
@@ -45,7 +45,7 @@ it("a healthy endpoint gets the request on a new connection if it has closed the
   expect(sockets).toHaveLength(2);
 });
 
-it("a healthy endpoint may use a certificate of a trusted authority, only for its own name", async () => {
+it("a webhook endpoint may use a trusted authority's certificate, only for its own name", async () => {
   const { port } = await receive({ tls: true });
   const send = makeSender({ ca: SELF_SIGNED.cert, resolve: async () => ["127.0.0.1"] });
   expect(await send(`https://hooks.test:${port}/`)).toEqual(OK);
@@ -54,7 +54,7 @@ it("a healthy endpoint may use a certificate of a trusted authority, only for it
 
 const guarded = { mayConnectTo: isPublicAddress };
 
-it("a private address is refused in a URL and among a name's addresses", async () => {
+it("a private address is refused in a webhook URL and among a host name's addresses", async () => {
   const receiver = await receive();
   const hosts = "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]";
   for (const host of hosts.split(" "))
@@ -75,7 +75,7 @@ it("a private address is refused in a URL and among a name's addresses", async (
   expect(receiver.connections).toBe(0);
 });
 
-it("a name's private addresses are skipped, and its other addresses are used", async () => {
+it("a host name's private addresses are skipped, and its other addresses are used", async () => {
   const secret = await receive();
   const good = await receive({ host: "127.0.0.2", port: secret.port });
   for (const addresses of [
@@ -89,14 +89,14 @@ it("a name's private addresses are skipped, and its other addresses are used", a
   expect([good.connections, secret.connections]).toEqual([3, 0]);
 });
 
-it("a working address is used although the name has many unreachable ones of the other family", async () => {
+it("a working address is used although the host name has many unreachable ones of the other family", async () => {
   const { port } = await receive({ host: "::1" });
   // No server listens at these addresses.
   const others = [2, 3, 4, 5, 6].map((last) => `127.0.0.${last}`);
   expect(await makeSender({ resolve: async () => [...others, "::1"] })(`http://hooks.test:${port}/`)).toEqual(OK);
 });
 
-it("a private address from a name's second look-up is never connected to", async () => {
+it("a private address from a host name's second look-up is never connected to", async () => {
   const secret = await receive();
   // Listens on the receiver's port, at an address that no other program uses.
   const good = await receive({
@@ -115,7 +115,7 @@ it("a private address from a name's second look-up is never connected to", async
   expect([good.connections, secret.connections]).toEqual([1, 0]);
 });
 
-it("a private address is refused although it was allowed when the endpoint was created", async () => {
+it("a webhook attempt refuses a private address that was allowed when the endpoint was created", async () => {
   const receiver = await receive();
   const anywhere = makeSender({ allowPrivate: false, mayConnectTo: () => true });
   expect(await anywhere(receiver.url)).toEqual(failed("refused_address"));
@@ -155,7 +155,7 @@ it("a webhook attempt with an unsuccessful response reports the wait of a valid 
   }
 });
 
-it("a response that is no HTTP or has endless headers is invalid", async () => {
+it("a webhook response that is not HTTP or has endless headers is invalid", async () => {
   const garbage = await serveRaw((socket) => socket.end("220 smtp.example.com ESMTP\r\n"));
   expect(await makeSender()(garbage)).toEqual(failed("invalid_response"));
   const endless = await serveRaw((socket) => {
@@ -210,7 +210,7 @@ function pourBody(response: ServerResponse): void {
   pour();
 }
 
-it("an endless response body is not read to the end, and the response's status counts", async () => {
+it("a webhook attempt does not read an endless response body to the end, and uses the response's status", async () => {
   let written = 0;
   const receiver = await receive({
     answer: (response) => {
@@ -227,7 +227,7 @@ it("an endless response body is not read to the end, and the response's status c
 
 it.each(
   HOSTILE_KINDS,
-)("a hostile response ends within the attempt's time limit, and leaves no connection: %s", async (kind) => {
+)("a hostile webhook response ends within the attempt's time limit, and leaves no connection: %s", async (kind) => {
   const receiver = await startHostileReceiver(kind);
   closers.push(receiver.close);
   const startedAt = performance.now();
@@ -241,7 +241,7 @@ it.each(
   await until(() => receiver.connections() === 0);
 });
 
-it("a request is not sent again if its reused connection breaks a second after the request", async () => {
+it("a webhook is not sent again if its reused connection breaks a second after the request", async () => {
   let requests = 0;
   const url = await serveRaw((socket) => {
     socket.on("data", () => {
@@ -256,7 +256,7 @@ it("a request is not sent again if its reused connection breaks a second after t
   expect(requests).toBe(2);
 });
 
-it("endless interim responses and chunk extensions are cut at a quarter of a megabyte", async () => {
+it("a webhook attempt stops reading interim responses and chunk extensions at a quarter of a megabyte", async () => {
   for (const kind of ["continues", "chunkExtensions"] as const) {
     const receiver = await startHostileReceiver(kind);
     closers.push(receiver.close);

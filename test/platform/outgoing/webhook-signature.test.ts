@@ -44,7 +44,7 @@ it("a webhook's signature is valid under each signing secret, and under no other
   expect(() => new Webhook(other ?? "").verify(body, headers)).toThrow("No matching signature");
 });
 
-it("deriveWebhookSecret derives the same 32 bytes each time, and others for other arguments", () => {
+it("deriveWebhookSecret derives the same 32 bytes each time, and other bytes for other arguments", () => {
   const secret = deriveWebhookSecret(ROOT, "whk_1", 1);
   expect(secret).toBe(deriveWebhookSecret(ROOT, "whk_1", 1));
   expect(Buffer.from(secret.slice("whsec_".length), "base64")).toHaveLength(32);

@@ -77,7 +77,7 @@ afterAll(async () => {
   process.off("unhandledRejection", recordUnhandled);
 });
 
-it("a reply reaches exactly its caller among 200 that wait at once", async () => {
+it("each of 200 callers that wait at once gets the reply to its own job", async () => {
   work(add);
   const callers = Array.from({ length: 200 }, (_, n) => n);
   const answers = await Promise.all(callers.map((n) => call(n, 1_000)));
@@ -171,7 +171,7 @@ it.each(["reply", "failure"])("a %s whose pub/sub message was lost is read from 
   expect(await asked).toMatchObject(ending === "reply" ? isReply(11) : isUnknown("out of paper"));
 });
 
-it("replies arrive again within seconds after their connection was lost without being closed", async () => {
+it("replies arrive again within seconds after a subscriber's connection was lost without being closed", async () => {
   work(add);
   replyProxy.lose();
   const asked = call(1, 2);
@@ -186,7 +186,7 @@ it("replies arrive again within seconds after their connection was lost without 
   expect(await asked).toMatchObject(isReply(3));
 });
 
-it("a caller gets a late reply although Redis lost the job while a worker ran it", async () => {
+it("a caller gets a late reply although Redis lost the job while a worker ran the job", async () => {
   const gate = workAtGate();
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
@@ -225,7 +225,7 @@ const SUM = { a: 1, b: 2 };
 it.each([
   ["invalid JSON", { returnvalue: "{" }],
   ["invalid times", { processedOn: "yesterday" }],
-])("a caller gets unknown for a stored reply with %s, and other jobs are unaffected", async (_title, malformed) => {
+])("a caller gets the outcome unknown for a stored reply with %s", async (_title, malformed) => {
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await untilQueued(1);
@@ -250,12 +250,12 @@ it("a malformed message does not affect the next reply, and a reconnect restores
 it.each([
   { total: 3 },
   {},
-])("a caller gets unknown for the reply %j, which does not match the schema", async (reply) => {
+])("a caller gets the outcome unknown for the reply %j, which does not match the schema", async (reply) => {
   work(async () => reply);
   expect(await call(1, 2)).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
 });
 
-it("the caller of a failed job gets unknown, with the failure as its cause", async () => {
+it("the caller of a failed job gets the outcome unknown, with the failure as its cause", async () => {
   work(() => Promise.reject(new Error("out of paper")));
   expect(await call(1, 2)).toMatchObject(isUnknown("out of paper"));
 });
@@ -263,13 +263,13 @@ it("the caller of a failed job gets unknown, with the failure as its cause", asy
 /** A process on a copy of the database that uses the same Redis. */
 const copy = { ...deployment, serverId: "test/2" };
 
-it("the caller of a job with unreadable data gets unknown, with this cause", async () => {
+it("the caller of a job with unreadable data gets the outcome unknown, with this cause", async () => {
   work(add);
   const asked = awaited.addAndWait(newJobId(), { a: 1 } as Sum, NO_TIMEOUT_MS);
   expect(await asked).toMatchObject(isUnknown("the job's data is not what this queue carries"));
 });
 
-it("a worker on a copy of the database refuses and counts the original's jobs", async () => {
+it("a worker on a copy of the database refuses and counts jobs of the original database", async () => {
   const before = foreignJobs;
   const ran = workAndRecord(copy);
   expect(await call(1, 2)).toMatchObject(isUnknown("the job is from another deployment or database"));
@@ -343,7 +343,7 @@ it("a caller withdraws only its own job when its wait ends", async () => {
   expect(ran).toEqual(others);
 });
 
-it("a caller gets unknown when its wait ends during the job, and ignores the late reply", async () => {
+it("a caller whose wait ends while its job runs gets the outcome unknown, and ignores the late reply", async () => {
   const gate = workAtGate();
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
@@ -356,7 +356,7 @@ it("a caller gets unknown when its wait ends during the job, and ignores the lat
   expect(await call(4, 4)).toMatchObject(isReply(8));
 });
 
-it("a caller gets unknown if its wait ends after its job was put back into the queue", async () => {
+it("a caller gets the outcome unknown if its wait ends after its job was put back into the queue", async () => {
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
   await untilQueued(1);
@@ -366,7 +366,7 @@ it("a caller gets unknown if its wait ends after its job was put back into the q
   expect(await findJob(jobId)).toContain("wait");
 });
 
-it("a caller gets unknown when its wait ends and Redis cannot withdraw the job", async () => {
+it("a caller gets the outcome unknown when its wait ends and Redis cannot withdraw the job", async () => {
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
   await untilQueued(1);
@@ -419,7 +419,7 @@ it.each([
   await late.close();
 });
 
-it("a call without Redis gets unknown at once and adds no job, and later calls succeed", async () => {
+it("a call without Redis gets the outcome unknown at once and adds no job, and later calls succeed", async () => {
   work(add);
   await call(1, 2);
   proxy.cut();
@@ -432,7 +432,7 @@ it("a call without Redis gets unknown at once and adds no job, and later calls s
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("a process that was blocked beyond its timeouts first reads the reply that has arrived", async () => {
+it("a process that was frozen beyond its timeouts first reads the reply that has arrived", async () => {
   const connection = openFailFast(servers.redisUrl, "blocked", log);
   await untilReady(connection);
   const own = new ReplyInbox(servers.redisUrl, log);
@@ -456,13 +456,13 @@ it("a process that was blocked beyond its timeouts first reads the reply that ha
   connection.disconnect();
 });
 
-it("a caller gets unknown when Redis does not acknowledge the job", async () => {
+it("a caller gets the outcome unknown when Redis does not acknowledge the job", async () => {
   await reopenAwaited();
   proxy.jam();
   expect(await call(1, 2)).toMatchObject(isUnknown(expect.stringMatching(/timed out/i)));
 });
 
-it("a caller gets its reply if the command connection is lost after the job was added", async () => {
+it("a caller gets its reply if the connection for commands is lost after the job was added", async () => {
   const gate = workAtGate();
   const asked = call(5, 6);
   await gate.reached;
@@ -471,7 +471,7 @@ it("a caller gets its reply if the command connection is lost after the job was 
   expect(await asked).toMatchObject(isReply(11));
 });
 
-it("a worker of six shards runs another job of a shard that has a quarter of its running jobs", async () => {
+it("a worker runs a further job of a shard whose jobs use a quarter of its concurrency", async () => {
   const shard = openQueue(sumQueue, findShard(deployment.id, 0, 6), outside, log);
   const data = { ...SUM, origin: deployment.serverId };
   const gate = workAtGate(add, 6, "free");
@@ -486,14 +486,14 @@ it("a worker of six shards runs another job of a shard that has a quarter of its
   }
 });
 
-it("a call with too much data gets unknown at once and adds no job", async () => {
+it("a call with too much data gets the outcome unknown at once and adds no job", async () => {
   const data = { a: 1, b: 2, padding: "x".repeat(500) };
   const jobId = newJobId();
   expect(await awaited.addAndWait(jobId, data, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("an owner may have 250 queued jobs and 1 250 waiting callers, which all get an outcome", async () => {
+it("one owner may have 250 queued jobs and 1 250 waiting callers, which all get an outcome", async () => {
   const asked = Array.from({ length: 1_499 }, () => call(1, 2));
   expect(awaited.askForPlace(SUM)).toBe(true);
   asked.push(call(1, 2));
@@ -523,7 +523,7 @@ it("an owner may have 250 queued jobs and 1 250 waiting callers, which all get a
   );
 });
 
-it("a caller whose wait ends before its job is added gets unknown, and its job is never added", async () => {
+it("a caller whose wait ends before its job is added gets the outcome unknown, and adds no job later", async () => {
   for (let n = 0; n < 250; n++) void call(1, 2);
   const jobId = newJobId();
   expect(await awaited.addAndWait(jobId, SUM, 100)).toMatchObject(isUnknown("no job was added within 100 ms"));
@@ -531,7 +531,7 @@ it("a caller whose wait ends before its job is added gets unknown, and its job i
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("a queue has no room while its list of waiting jobs is full", async () => {
+it("a queue accepts no call while its list of waiting jobs in Redis is full", async () => {
   const key = `${PREFIX}:${sumQueue.name}:wait`;
   expect(awaited.askForPlace(SUM)).toBe(true);
   await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
@@ -540,7 +540,7 @@ it("a queue has no room while its list of waiting jobs is full", async () => {
   await until(() => awaited.askForPlace(SUM));
 });
 
-it("a full queue has room for the next call after a quiet time", async () => {
+it("a queue that was full accepts the next call after a quiet second", async () => {
   const key = `${PREFIX}:${sumQueue.name}:wait`;
   await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
   await until(() => !awaited.askForPlace(SUM));
@@ -549,7 +549,7 @@ it("a full queue has room for the next call after a quiet time", async () => {
   expect(awaited.askForPlace(SUM)).toBe(true);
 });
 
-it("a closing process answers waiting and later calls with unknown, and withdraws their jobs", async () => {
+it("a closing process gives waiting and later calls the outcome unknown, and withdraws their jobs", async () => {
   const jobId = newJobId();
   const waiting = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await until(async () => (await findJob(jobId)).length > 0);

@@ -11,7 +11,7 @@ import { useVoucherctl } from "../../support/voucherctl.ts";
 const { servers } = useDatabase();
 const voucherctl = useVoucherctl(servers);
 
-it("voucherctl queue drop-shards deletes only keys of queues that no process uses", async () => {
+it("voucherctl queue drop-shards deletes only Redis keys of queues that no process uses", async () => {
   const current = await startApi(servers);
   const former = await startApi(servers, { QUEUE_SHARDS: "4" });
   const { prefix } = findShard(servers.deploymentId, 3, 4);

@@ -66,7 +66,7 @@ it("a job that is unreadable or that BullMQ fails keeps only data that operators
   await worker.close();
 });
 
-it("a later call removes the data of jobs that Redis could not change at first", async () => {
+it("JobForgetter removes the data of jobs that Redis could not change at first", async () => {
   const forgetter = openForgetter();
   answer = async () => {
     if (sent.length === 1) throw new Error("OOM command not allowed");
@@ -80,7 +80,7 @@ it("a later call removes the data of jobs that Redis could not change at first",
   expect(warned).toEqual(["jobs keep their data; it will be tried again"]);
 });
 
-it("a closing forgetter removes the remaining data after its running call, within a time limit", async () => {
+it("a closing JobForgetter removes the remaining data after its running call, within a time limit", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();
@@ -107,7 +107,7 @@ it("a closing forgetter removes the remaining data after its running call, withi
   expect(warned).toEqual(["jobs keep their data, because the process ends"]);
 });
 
-it("while Redis does not answer, at most 50 000 ended jobs of a shard wait, and only one call runs", async () => {
+it("without Redis, at most 50 000 ended jobs of a shard wait to lose data, and only one call runs", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();

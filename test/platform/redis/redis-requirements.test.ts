@@ -74,7 +74,7 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
 
 it.each(
   REFUSALS,
-)("while Redis has %s, readiness and a gauge report it, and later recover", async (_, words, begin, end) => {
+)("while Redis has %s, /readyz and a gauge report it, and later recover", async (_, words, begin, end) => {
   const readiness = async () => (await send("GET", `${api.url}/readyz`)).body;
   const gauge = async () => (await scrape(api.metricsUrl)).value("voucher_server_up", { server: "redis" });
   const untilWell = async () => {
@@ -103,7 +103,7 @@ it.each(
   expect(await redis.client.keys("*probe*")).toEqual([]);
 });
 
-it("a replica that accepts writes and then loses them makes the process unready when it reconnects", async () => {
+it("a process is unready if it reconnects to a replica that accepts writes and then loses them", async () => {
   await set("replica-read-only", "no");
   await redis.client.replicaof("127.0.0.1", 1);
   try {
@@ -127,7 +127,7 @@ it.each([
   ["the channels", ACL_RULES.replace("&*", "resetchannels"), "&*"],
   ["the keys of leases", ACL_RULES.replace("~*", "~{pva* ~pva* ~limit*"), "~*"],
   ["transactions", `${ACL_RULES} -multi`, "+multi"],
-])("a process refuses to start as a user without %s, and names the rule that grants it", async (_, rules, rule) => {
+])("a process refuses to start as a Redis user without %s, and names a sufficient rule", async (_, rules, rule) => {
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...rules.split(" "));
   const url = `redis://limited:secret@127.0.0.1:${redis.port}`;
   const [problem, ...others] = problemsOf((await checkRedis(url, 1)).rows);
@@ -137,14 +137,14 @@ it.each([
   expect(others).toEqual([]);
 });
 
-it("a user with the documented rights passes the check, and the check writes nothing to Redis", async () => {
+it("a Redis user with the documented rights passes the check, and the check writes nothing to Redis", async () => {
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...ACL_RULES.split(" "));
   const before = await redis.client.dbsize();
   expect(await codesOf(`redis://limited:secret@127.0.0.1:${redis.port}`)).toEqual([]);
   expect(await redis.client.dbsize()).toBe(before);
 });
 
-it("a user without CLIENT LIST can redeem, and only the list of processes is missing", async () => {
+it("a Redis user without CLIENT LIST can redeem, and only the list of processes is missing", async () => {
   const rules = `${ACL_RULES} -client|list`;
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...rules.split(" "));
   const REDIS_URL = `redis://limited:secret@127.0.0.1:${redis.port}`;
@@ -158,7 +158,7 @@ it("a user without CLIENT LIST can redeem, and only the list of processes is mis
   await Promise.all([limited.close(), workers.close()]);
 });
 
-it("the checked rights include every command in the scripts of the service and of BullMQ", () => {
+it("the checked Redis rights include every command in the scripts of the service and of BullMQ", () => {
   const directories = [
     "node_modules/bullmq/dist/cjs/commands",
     "node_modules/bullmq/dist/cjs/commands/includes",
@@ -207,7 +207,7 @@ it.each([
   expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
 });
 
-it("a server without room for a connection makes a process unready, with the server's message", async () => {
+it("a Redis server without room for a connection makes a process unready, with the server's message", async () => {
   await set("maxclients", "1");
   const other = await service.startApiUnready({ REDIS_URL: redis.url });
   const words =

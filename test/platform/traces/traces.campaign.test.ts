@@ -156,7 +156,7 @@ it("the log line of a request has the ids of its trace", () => {
 });
 
 describe("OpenTelemetry's environment variables", () => {
-  it("the variables of OpenTelemetry set the service's name, and the default protocol works", async () => {
+  it("OpenTelemetry's variables set the service's name, and the default protocol works", async () => {
     const named = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: "till-service" };
     await stop(await startTraced(named));
     const binary = collector.bodies.filter(({ contentType }) => contentType === "application/x-protobuf");
@@ -174,7 +174,7 @@ describe("OpenTelemetry's environment variables", () => {
     expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   });
 
-  it("the variables of OpenTelemetry load its packages only if they enable it", async () => {
+  it("OpenTelemetry's variables load its packages only if they enable it", async () => {
     // Prints LOADED for every module of the SDK that is loaded.
     const witness = `import { registerHooks } from "node:module";
       registerHooks({
