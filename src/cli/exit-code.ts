@@ -41,8 +41,8 @@ export class ServersUnavailable extends Error {}
 export class CommitUnknown extends Error {}
 
 /**
- * A signal ended the command. Only `batch void`, `person erase`, `erasure replay` and commands on the log keep the
- * changes that they had already made.
+ * A signal ended the command. Commands that change many rows in steps, such as `batch void`, keep the changes that they
+ * had already made.
  */
 export class Interrupted extends Error {
   readonly exitCode: number;

@@ -43,8 +43,8 @@ export interface TableRow {
 }
 
 /**
- * Formats rows in columns. Returns the text `none` if there are no rows. Widths count UTF-16 units, so put text with
- * wide characters into the last column.
+ * Formats rows in columns. Returns the argument `none` if there are no rows. Widths count UTF-16 units, so put text
+ * with wide characters into the last column.
  */
 export function formatTable(headings: readonly string[], rows: readonly TableRow[], none = ""): string {
   if (rows.length === 0) return none;

@@ -20,7 +20,6 @@ export interface Demo {
   codes: string[];
 }
 
-/** Number of vouchers in the batch. */
 const BATCH_SIZE = 20;
 const VALID_DAYS = 365;
 

@@ -22,7 +22,7 @@ export interface SavedServers {
 /** A running `npm start`, as saved in `servers.json`. */
 export interface Start {
   pid: number;
-  /** Distinguishes this process from a later process with the same id. */
+  /** Distinguishes the recorded process from a later process with the same id. */
   identity?: string;
   port: number;
   baseUrl: string;
@@ -38,7 +38,7 @@ interface Remembered {
   starts: Start[];
   /** The names of the secrets that the operator gave to the last `npm start`. */
   lastOwn: Start["own"];
-  /** The variables of the embedded database's log. */
+  /** The variables of the embedded database's transparency log. */
   log: object;
 }
 

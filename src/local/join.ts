@@ -62,7 +62,7 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
   Object.assign(process.env, {
     ...withoutUnset(env),
     ...(servers.embedded && !env.LOG_KEY_FILE && readSaved(LOCAL_DIRECTORY).log),
-    // Only workers get the log's signing key.
+    // Only workers get the signing key of the transparency log.
     ...(isApi && { LOG_KEY_FILE: "", BASE_URL: env.BASE_URL || start.baseUrl }),
     ...(await takePorts(start, env)),
   });

@@ -8,7 +8,7 @@ const LOCK_TIMEOUT_MS = 120_000;
 
 /** A process that uses the embedded servers of a directory, as recorded in a file named by the process id. */
 interface User {
-  /** Distinguishes this process from a later process with the same id. */
+  /** Distinguishes the recorded process from a later process with the same id. */
   identity?: string;
   /** The process id of the `npm start` that this process has joined, and the ports on which it will listen. */
   joined?: number;

@@ -91,7 +91,7 @@ try {
   for (const each of workerMetricsPorts) processes.start("worker", { ...env, METRICS_PORT: String(each) });
   for (const [index, each] of apiPorts.entries()) {
     const own = { PORT: String(each), METRICS_PORT: String(metricsPorts[index]) };
-    // Only workers get the log's signing key.
+    // Only workers get the signing key of the transparency log.
     processes.start("API", { ...env, BASE_URL: baseUrl, LOG_KEY_FILE: "", ...own });
   }
   const host = hostFrom(config.host);

@@ -28,8 +28,8 @@ export function failStart(error: unknown): never {
 
 /**
  * At SIGTERM, SIGINT or the end of the parent, closes `open` and exits. Exits at once on a second signal, or after
- * {@link CLOSE_MAX_MS}. If `mustEnd` resolves with a reason, exits with status 1, so that a supervisor restarts the
- * process.
+ * {@link CLOSE_MAX_MS}. If `mustEnd` resolves with a reason, closes `open` and exits with status 1, so that a
+ * supervisor restarts the process.
  */
 export function closeOnSignal(log: Logger, open: Closable, mustEnd?: Promise<string>): void {
   let closingSince: number | null = null;

@@ -107,7 +107,7 @@ export class FairSlots {
   }
 }
 
-/** Slots for long work. Of two slots, one owner can have only one, so one piece of long work runs per turn. */
+/** Slots for long work. One owner gets one of two slots, so one piece of long work runs per turn. */
 const PIECES = new FairSlots(2);
 
 /**

@@ -38,7 +38,6 @@ export interface ServerTime {
   closedUntil: Date;
 }
 
-/** The last reading of the database's time. */
 interface Reading {
   /** The database's time as read, in milliseconds since 1970. */
   nowMs: number;

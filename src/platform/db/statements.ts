@@ -112,7 +112,6 @@ function ordering(parameters: Parameters = {}): (given: readonly unknown[]) => u
   return ([values]) => names.map((name) => (values as Record<string, unknown>)[name]);
 }
 
-/** Runs a statement with its parameters. */
 type Run<P extends Parameters, Result> = (db: Queryable, ...values: Arguments<P>) => Promise<Result>;
 /** For a statement without parameters. */
 type None = Record<never, never>;

@@ -120,7 +120,6 @@ type PathParameters<Path extends string> = [ParameterOf<Path>] extends [never]
   ? { parameters?: undefined }
   : { parameters: Record<ParameterOf<Path>, z.ZodType> };
 
-/** An operation whose errors are declared. */
 type NamedErrors = { operationId: keyof typeof ERRORS_OF } | { ownErrors: readonly (ErrorCode | ErrorKind)[] };
 
 /** The dependencies of a use case, for the handler of its endpoint. */

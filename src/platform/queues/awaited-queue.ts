@@ -84,7 +84,6 @@ export class AwaitedQueue<Data, Reply> {
   readonly #timers: NodeJS.Timeout[];
   readonly #open = () => void this.#openQueues();
   #closed = false;
-  /** The channel on which replies arrive. */
   readonly replyChannel: string;
   /** Empty until the queue opens. */
   #shards: OpenShard[] = [];

@@ -5,7 +5,6 @@ type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
 /** The limits of a queue. {@link defineQueue} adds the schemas of its jobs. */
 export interface QueueSettings {
   name: string;
-  /** Maximum size of a job's data. Bytes. */
   dataMaxBytes: number;
   /** The field of a job that selects its shard. Without such a field, all jobs are in the first shard. */
   shardBy?: string;

@@ -5,7 +5,6 @@ interface RequestOutcome {
   /** The route's pattern, never the path. Undefined if no route answered. */
   route: string | undefined;
   status: number;
-  /** The error code of a refusal. */
   errorCode: string | undefined;
 }
 

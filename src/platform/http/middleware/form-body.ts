@@ -1,6 +1,5 @@
 import express, { type RequestHandler } from "express";
 
-/** Maximum size of a form's body. */
 const FORM_MAX = "16kb";
 
 /**
