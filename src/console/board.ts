@@ -110,9 +110,7 @@ function linkJob({ failedReason, data }: QueueJobJson, about: QueueSettings["abo
   return link("Runbook", "runbook#VouchersSweepFails");
 }
 
-/**
- * Replaces each field that may not be shown with an object. A worker therefore rejects a job made from redacted data.
- */
+/** Replaces each hidden field by an object, so that a worker rejects a job made from redacted data. */
 function redact(value: unknown, shown: readonly string[]): unknown {
   if (value === null || value === undefined) return value;
   if (typeof value !== "object") return REDACTED;

@@ -51,7 +51,7 @@ export class AcquisitionCommitter {
       batchMax: READ_MAX,
       waitingMax: WAITING_MAX,
       concurrency: READ_CONCURRENCY,
-      // Groups by source, because the organization is known only after the read.
+      // Groups requests by source, because only the read finds the organization.
       ownerOf: sourceKey,
       splitOn: mayBeFromOneItem,
     });

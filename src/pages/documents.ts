@@ -99,7 +99,7 @@ export const runbookEntries = (documents: readonly ServedDocument[]): ReadonlyMa
         ),
       ),
   );
-/** The entries of the core and of all wings, including wings that were removed. Their faults cannot occur. */
+/** The runbook's entries of the core and of all wings, including removed wings, whose faults cannot occur. */
 const RUNBOOK_PATHS = runbookEntries(readDocuments(globSync("runbook/*.md", { cwd: FOLDER })));
 
 /** The address of a fault's entry in the runbook. */

@@ -22,11 +22,11 @@ export interface Locale {
   markup: <Key extends SentenceKey>(key: Key, ...values: ValuesOf<Key, MarkupValue>) => Html;
   usd: Intl.NumberFormat;
   count: Intl.NumberFormat;
-  /** The name of the zone of moments and days. */
+  /** The time zone of moments and days. */
   timeZone: string;
   /** The same language and formats, with moments in another time zone. */
   in(timeZone: string): Locale;
-  /** A moment in the zone, to the second or to the minute. */
+  /** A moment in the time zone, to the second or to the minute. */
   time(at: string | Date, precision?: typeof MINUTES): Html;
   /** The same as `time` without the date, for lists of one day. */
   timeOfDay(at: string | Date): Html;

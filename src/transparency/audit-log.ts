@@ -135,7 +135,7 @@ export async function auditTlog(
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
   const findOther = findIn(otherRuns);
-  /** Reports each leaf from `start` to `end` (exclusive) that belongs to no event for an unknown reason. */
+  /** Reports each leaf from `start` to `end` (exclusive) that has neither an event nor a recorded reason. */
   const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };

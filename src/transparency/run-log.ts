@@ -73,7 +73,7 @@ export class Sequencer {
       }
       if (last !== null) {
         await this.#publish(last, report);
-        // Signs only after the checks above, which refuse a database that contradicts the log.
+        // Signs statements only after the checks above, which refuse a database that contradicts the log.
         await signStatements(pool, tlogSettings.keys);
       } else if (isRemembered && (await findTlogTree(pool)) === null) {
         throw new TlogRefused("The database has no log, but an anchor has one.");

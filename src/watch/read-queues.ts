@@ -48,7 +48,7 @@ export interface QueueState extends Omit<QueueSummary, "workers"> {
   workers: ServiceProcess[] | null;
   /** Number of jobs that ended in the last minute. Null while Redis does not answer. */
   jobsPerMinute: number | null;
-  /** The times of the last five minutes. Null while Redis does not answer. */
+  /** How long jobs waited and ran in the last five minutes. Null while Redis does not answer. */
   times: JobTimes | null;
 }
 

@@ -24,7 +24,7 @@ export const WEBHOOK_QUEUE = {
   whilePaused: "While it is paused, webhooks wait.",
 } as const satisfies QueueSettings;
 
-/** Seconds. From an endpoint in the same network to the tenth attempt after three days. */
+/** Seconds: from the response of an endpoint in the same network to the tenth attempt after three days. */
 const WEBHOOK_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 15, 60, 600, 3_600, 36_000, 300_000];
 
 export const WEBHOOK_METRICS = wingMetrics({

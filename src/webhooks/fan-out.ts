@@ -17,7 +17,7 @@ import type { WebhookRequests } from "./job.ts";
 const INTERVAL_MS = 1_000;
 /**
  * Pause before the next attempt after a lock of a target or of the fan-out was not free. The process with the lock may
- * have read the outbox before the newest rows. Milliseconds.
+ * have read the outbox before its newest rows were committed. Milliseconds.
  */
 const RETRY_MS = 50;
 /** Maximum number of outbox rows that one transaction reads. */

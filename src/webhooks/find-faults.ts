@@ -2,7 +2,7 @@ import { FAULTS_MAX, type WingFaults } from "../watch/facts.ts";
 import { selectFailingEndpoints } from "./db/webhook-endpoints.ts";
 import { FAILURES_SHOWN } from "./webhook-limits.ts";
 
-/** Failing endpoints, and endpoints that were disabled because of failures. An operator must tell their partners. */
+/** Failing endpoints, and endpoints that were disabled because of failures. An operator must tell the organizations. */
 export const webhookFaults: WingFaults<"VouchersWebhooksFail"> = {
   severities: { VouchersWebhooksFail: "amber" },
   async find({ pool }) {

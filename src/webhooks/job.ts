@@ -10,9 +10,9 @@ const webhookJob = z.object({ endpointId: z.string() });
 /** The results of one job. */
 const webhookReport = z.object({
   delivered: z.number(),
-  /** Failed attempts that will be repeated. */
+  /** Number of failed attempts that will be repeated. */
   retried: z.number(),
-  /** Deliveries that failed and will not be retried. */
+  /** Number of deliveries that failed and will not be retried. */
   failed: z.number(),
 });
 export type WebhookReport = z.output<typeof webhookReport>;

@@ -39,7 +39,7 @@ export class OutcomeUnknown extends Error {
 
 /** How long a call is retried by default. Milliseconds. */
 export const PATIENCE_MS = 60_000;
-/** The limit of the random wait before the first retry, which doubles up to the second limit. Milliseconds. */
+/** The limit of the random wait before the first retry. Doubles with each retry, up to BACKOFF_MAX_MS. Milliseconds. */
 const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
 

@@ -196,7 +196,7 @@ function statementCalls(call: Call) {
   return {
     /** The statement of a month, `YYYY-MM` in UTC. Once `final` is true, the statement never changes. */
     statement: (month: string) => call<Schemas["Statement"]>("GET", pathOf(month)),
-    /** The redemptions of a final statement as a CSV file. `verifyStatement` compares the two. */
+    /** The redemptions of a final statement as a CSV file. `verifyStatement` compares the file with its statement. */
     statementCsv: (month: string) =>
       call("GET", pathOf(month), undefined, { as: { accept: "text/csv", read: (response) => response.text() } }),
   };

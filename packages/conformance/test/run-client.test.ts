@@ -15,7 +15,7 @@ afterEach(() => {
 });
 
 const RESULT = `echo '{"outcome":"refused"}'`;
-/** Writes the process ids of the child that was just started and of the shell to files. */
+/** Writes to files the process id of the child that was just started, and that of the shell. */
 const noted = () => `echo $! > ${join(directory, "child")}; echo $$ > ${join(directory, "shell")}`;
 const none = new AbortController().signal;
 

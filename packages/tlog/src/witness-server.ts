@@ -97,7 +97,7 @@ export class WitnessServer {
   }
 }
 
-/** Parses a witness's state: by origin, the last tree that it has cosigned. Null unless a witness wrote the text. */
+/** Parses a witness's state: by origin, the last tree that it has cosigned. Null if the text has another form. */
 function parseState(text: string): Map<string, TreeHead> | null {
   try {
     const entries = Object.entries<{ size: unknown; root: unknown }>(JSON.parse(text)).map(

@@ -64,7 +64,7 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
   };
 }
 
-/** The first line as a sentence. Further lines are unchanged. */
+/** Makes the first line a sentence. Further lines are unchanged. */
 function renderReport(said: string): Html {
   const [first = "", ...lines] = said.split("\n");
   return lines.length === 0 ? html`${first}` : html`${first}</p>\n<pre>${lines.join("\n")}</pre>\n<p>`;

@@ -57,7 +57,7 @@ export interface Action<Deps = object> {
   unrecorded: readonly string[];
   /** Whether the page asks for confirmation if another entity under the same parent has the same `name`. */
   asksNamesake: boolean;
-  /** Finds what the act refuses. Values that could not be read are undefined. */
+  /** Finds the values that the act refuses. A value that could not be read is undefined. */
   findProblems(db: Queryable, values: Record<string, unknown>): Promise<Problem[]>;
   /** The field to which a refusal by the service belongs if the refusal names no field. */
   refused?: string;

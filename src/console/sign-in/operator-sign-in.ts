@@ -19,7 +19,7 @@ import type { SignedIn } from "./signed-in.ts";
 const NAME_MAX = 100;
 /** How long a process remembers whether named operators exist. Milliseconds. */
 const KNOWN_MS = 1_000;
-/** Maximum number of tokens in one query, and of waiting tokens: as many as a process accepts connections. */
+/** Maximum number of tokens in one query, and of waiting tokens, one for each connection that a process accepts. */
 const TOKENS = { batchMax: 256, waitingMax: 10_000 };
 
 /** The credentials of a request. */
