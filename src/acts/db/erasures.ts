@@ -114,7 +114,7 @@ export function eraseEvents(
   return callEraseEvents(tx, { ...columnsOf(erasing, "voucherId", "sequence"), upTo });
 }
 
-/** Replaces a user's id outside the tables of vouchers, in rows written up to a time. Returns the number of texts. */
+/** Replaces a user's id outside the tables of vouchers, in what was written up to a time. Returns how often. */
 export const eraseUser = sql.requiredValue(
   "erase_user",
   { texts: bigint },

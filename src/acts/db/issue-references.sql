@@ -5,8 +5,8 @@ INSERT INTO issue_references (organization_id, issue_ref, batch_id, terms) VALUE
     ON CONFLICT (organization_id, issue_ref) DO NOTHING;
 
 -- name: find_issued_under(product_id, issue_ref, terms)
--- The batch that the product's organization issued under a reference, and whether that call had the same terms. Finds
--- it even if the reference was erased since.
+-- The batch that the product's organization issued under a reference, and whether the issuing call had the same
+-- `terms`. Finds it even if the reference was erased since.
 SELECT r.batch_id AS id, b.voucher_count AS count, r.terms = $3::jsonb AS "isSame"
   FROM products AS p
   JOIN brands AS br ON br.id = p.brand_id

@@ -93,7 +93,7 @@ GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_published TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
--- The end of the event feed moves at most to the last id taken from the sequence. A trigger rejects a move back.
+-- The end of the event feed moves forward, up to the last id taken from the sequence. A trigger rejects a move back.
 GRANT SELECT ON SEQUENCE log_batch_ids TO pva_api;
 GRANT EXECUTE ON FUNCTION event_writers(), move_event_feed(timestamptz) TO pva_api;
 GRANT SELECT, UPDATE (final_id, complete_until, next_id, next_complete_until, next_at, writers) ON event_feed TO pva_api;

@@ -36,7 +36,7 @@ export interface EventSinks {
   hasTargets: boolean;
 }
 
-/** Opens the sinks of a transaction. Call it only after sending the statement that locks the vouchers. */
+/** Opens the {@link EventSinks} of a transaction. Call it only after sending the statement that locks the vouchers. */
 export async function openSinks(tx: Transaction): Promise<EventSinks> {
   const [leaves, hasTargets] = await Promise.all([openLeafBatch(tx), hasEnabledTargets(tx)]);
   return { leaves, hasTargets };
@@ -118,7 +118,7 @@ export async function readChainsToSeal(tx: Transaction, voucherIds: readonly str
   return { chains, pending, sinks };
 }
 
-/** Seals the Pending events of locked vouchers. Returns the number of events per entry; a repeated id gets 0. */
+/** Seals the Pending events of locked vouchers. Returns the number of sealed events per id, and 0 for a repeated id. */
 export function sealChains(
   voucherIds: readonly string[],
   { chains, pending, sinks }: ChainsToSeal,

@@ -46,7 +46,7 @@ const BATCH_MAX = 128;
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
 /** Minimum time between two attempts at an item on the slow path that did not wait for a lock. Milliseconds. */
 const REPEAT_AFTER_MS = 20;
-/** The share of `waitingMax` that may be on the slow path. In a worker, the fast path needs the other running jobs. */
+/** The share of `waitingMax` for the slow path. The fast path needs the other jobs that a worker can run at once. */
 const SLOW_PATH_SHARE = 1 / 4;
 /** Maximum share of the slow path's items that one group may have. */
 const GROUP_SHARE = 1 / 2;
@@ -122,8 +122,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     let outcome = await this.#fastPath.submit(item);
     for (const pauseMs of SKIPPED_PAUSES_MS) {
       if (outcome !== "locked") break;
-      // While locks last long, only a share of the skipped items may join later batches: each is a running job of a
-      // worker.
+      // While locks last long, only a share of the skipped items may join later batches, as each occupies a job.
       const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
       const mayJoin = isCalm || this.#skipped.hasRoom(owner);
       if (!mayJoin || this.#groups.has(this.#options.groupOf(item, outcome))) return this.#takeSlowPath(item, outcome);

@@ -67,9 +67,9 @@ export class EventFeed {
   }
 
   /**
-   * Waits for an event of the organization after this slot, without using a connection. Returns the slot after which to
-   * read. Calls that wake together get the same slot. Null if the caller has disconnected, the time is over or the
-   * process closes.
+   * Waits for an event of the organization after this position (slot), without using a connection. Returns the position
+   * after which to read, the same for calls that wake together. Null if the caller has disconnected, the time is over
+   * or the process closes.
    */
   async waitForEvents(
     { organizationId, signal }: Requester<"organization">,

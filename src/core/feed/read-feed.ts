@@ -137,7 +137,7 @@ async function readPage(
   }
 }
 
-/** The slot after which a caller reads. 0 means the beginning. */
+/** The position in the feed (slot) after which a caller reads. 0 means the beginning. */
 async function findStart(
   { pool, partnerCalls, tokenSecrets }: Deps,
   requester: Requester<"organization">,

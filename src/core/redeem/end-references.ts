@@ -31,7 +31,7 @@ const BATCH_MAX = 128;
 const WAITING_MAX = 4_000;
 /** Pauses between attempts to end a locked reference. A redemption locks it for a few milliseconds. Milliseconds. */
 const HELD_PAUSES_MS = [10, 30, 80, 200];
-/** Maximum number of ends that one statement deletes. It takes some 100 ms. */
+/** Maximum number of rows of `reference_ends` that one statement deletes, in some 100 ms. */
 const DELETE_MAX = 10_000;
 
 interface EndRequest {
@@ -80,7 +80,7 @@ export async function endReference(
 
 /**
  * Takes the exclusive lock of a reference before it reads the redemption. A worker takes the shared lock before it
- * reads the ends, and keeps it until its redemption is committed. So one of the two always sees the other: this
+ * reads `reference_ends`, and keeps it until its redemption is committed. So one of the two always sees the other: this
  * transaction the redemption, or the worker the end.
  */
 async function endInOneTransaction(

@@ -25,9 +25,9 @@ export const redeemJob = z.object({
   tokenHash: z.string().nullable(),
   /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: z.number(),
-  /** The version of the reference's last end when the API first read it, or 0. A later end prevents the redemption. */
+  /** The reference's version in `reference_ends` at the API's first read, or 0. A later one prevents the redemption. */
   seenEnd: z.number(),
-  /** The generation of ends at the first read. Later ends are kept for at least two further generations. */
+  /** The generation of `reference_ends` at the first read. Later rows are kept for two further generations at least. */
   generation: z.number(),
 });
 export type RedeemJob = z.output<typeof redeemJob>;

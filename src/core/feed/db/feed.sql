@@ -3,11 +3,11 @@
 SELECT FROM (SELECT move_event_feed($1::timestamptz) OFFSET 0) AS moved;
 
 -- name: find_feed_end
--- The end of the feed: the last slot that is final, and the time before which every event is in the feed.
+-- The end of the feed: the last final position (slot), and the time before which every event is in the feed.
 SELECT ((f.final_id + 1) << 12) - 1 AS "lastSlot", f.complete_until AS "completeUntil" FROM event_feed AS f WHERE f.singleton;
 
 -- name: find_feed_place(slot)
--- The last event, of any organization, whose slot is not greater than the given slot.
+-- The last event, of any organization, up to a position in the feed (slot).
 SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e WHERE e.log_slot <= $1::bigint ORDER BY e.log_slot DESC LIMIT 1;
 

@@ -157,14 +157,14 @@ SELECT $1::text, $2::text, $3::text, EXISTS (SELECT FROM log_tree AS t WHERE t.o
 
 -- name: lock_references(organization_id, external_ref)
 -- Locks references in shared mode until the transaction ends, without waiting. Returns the positions of the references
--- that could not be locked, because another transaction is ending them. Later statements see every end that was
--- committed before the locks were granted. No end is added while they are held.
+-- that could not be locked, because another transaction is ending them. Later statements see every row of
+-- reference_ends that was committed before the locks were granted. No row is added while they are held.
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: find_references(organization_id, external_ref, seen_end, generation)
--- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if the version of its
--- reference's last end is not seen_end, or if a later end may have been deleted already.
+-- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if the reference's version
+-- in reference_ends is not seen_end, or if a later row may have been deleted already.
 SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.generation < g.generation - 1 AS "isEnded",
        rd.attempt_id AS "confirmation.attemptId", rd.redeem_code AS "confirmation.redeemCode", rd.redeemed_at AS "confirmation.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
@@ -186,7 +186,7 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: end_references(organization_id, external_ref)
--- Writes the ends of distinct, locked references that have no redemption. Runs after keep_generation.
+-- Writes the rows of reference_ends for distinct, locked references without a redemption. Runs after keep_generation.
 WITH ended AS (
   INSERT INTO reference_ends (generation, organization_id, external_ref)
   SELECT g.generation, w.organization_id, w.external_ref
@@ -198,14 +198,15 @@ WITH ended AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'ended references') FROM ended;
 
 -- name: begin_generation(latest?)
--- Begins the next generation of ends, at most once an hour. A trigger waits for transactions that ran keep_generation.
+-- Begins the next generation of reference_ends, at most once an hour. A trigger waits for transactions that ran
+-- keep_generation.
 UPDATE reference_generation AS g SET generation = g.generation + 1, started_at = clock.now
   FROM (SELECT least(clock_timestamp(), $1::timestamptz) AS now) AS clock
  WHERE g.singleton AND g.started_at < clock.now - interval '1 hour';
 
 -- name: delete_old_ends(limit)
--- Deletes ends that are at least two generations old. An attempt that is older than such an end redeems nothing in any
--- case. Does not wait for a call that ends the same reference again.
+-- Deletes rows of reference_ends that are at least two generations old. An attempt that is older than such a row
+-- redeems nothing in any case. Does not wait for a call that ends the same reference again.
 DELETE FROM reference_ends AS e
  USING (SELECT o.organization_id, o.external_ref FROM reference_ends AS o
          WHERE o.generation <= (SELECT g.generation - 2 FROM reference_generation AS g WHERE g.singleton)

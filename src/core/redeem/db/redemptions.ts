@@ -261,7 +261,7 @@ export function selectLastRedemptions(
 
 /** A reference as the first read of an attempt saw it. If it was ended after that read, the attempt must not redeem. */
 interface SeenReference extends ExternalRef {
-  /** The version of the reference's last end. 0 if there is none. */
+  /** The reference's version in `reference_ends`. 0 if there is none. */
   seenEnd: number;
   generation: number;
 }
@@ -301,8 +301,8 @@ export async function lockReferencesToEnd(tx: Transaction, refs: readonly Extern
 export const endReferences = sql.prepareAll("end_references", { organizationId: text, externalRef: text });
 
 /**
- * Begins a new generation of ends if the current one is an hour old. Deletes at most `limit` ends of generations that
- * attempts no longer need, and returns the number of deleted ends.
+ * Begins a new generation of `reference_ends` if the current one is an hour old. Deletes at most `limit` rows of
+ * generations that attempts no longer need, and returns their number.
  */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
   await beginGeneration(pool, latestTime(pool));

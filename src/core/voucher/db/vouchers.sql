@@ -2,9 +2,9 @@
 -- Reads many vouchers, each by code or by ticket and always within one organization. So a voucher of another
 -- organization gives the same result as an unknown voucher. Returns one row per wanted entry, in no particular order.
 -- The voucher is null if nothing matches. The same snapshot also gives the reservation that is live at the database's
--- time, the redemption of an external reference of the organization, and the version of the reference's last end (0 if
--- there is none) with the generation of ends. Only the first row has the database's time and the closed time, because a
--- time costs more than most columns. OFFSET 0 has the same purpose as in read_locked_vouchers.
+-- time, the redemption of an external reference of the organization, and the reference's version in reference_ends (0
+-- if there is none) with the current generation. Only the first row has the database's time and the closed time,
+-- because a time costs more than most columns. OFFSET 0 has the same purpose as in read_locked_vouchers.
 SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now", CASE WHEN w.n = 1 THEN clock.closed_until END AS "clock.closedUntil", clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "voucher.validUntil",
        voucher_suspended(v.suspension, b.suspended_at) AS "voucher.suspended",
@@ -52,9 +52,9 @@ SELECT l.virtualtransaction AS id FROM pg_locks AS l
    AND ($1::text[] IS NULL OR l.virtualtransaction = ANY ($1::text[]));
 
 -- name: read_locked_vouchers(voucher_id)
--- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes
--- the reservation in state Live, even after its end. Inserting a redemption before closedUntil fails. One row per
--- voucher. A plan that was made while there were no reservations would read all of them. OFFSET 0 prevents this.
+-- The state of locked vouchers on which changes are decided, and the time that the whole transaction uses. Includes the
+-- reservation in state Live, even after its end. Inserting a redemption before closedUntil fails. One row per voucher.
+-- A plan that was made while there were no reservations would read all of them. OFFSET 0 prevents this.
 SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.code_key AS "codeKey", v.serial,
        v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash",
        voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil",

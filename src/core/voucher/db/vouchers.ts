@@ -146,7 +146,7 @@ export interface ResolvedVoucher {
   voucher: Voucher | null;
   /** The reservation that is live at `now`. */
   reservation: Reservation | null;
-  /** The version of the last end of the wanted `externalRef`, or 0 if there is none. */
+  /** The version of the wanted `externalRef` in `reference_ends`, or 0 if there is none. */
   seenEnd: number;
   generation: number;
   /** The redemption of the wanted `externalRef`. It may be of another voucher. */
