@@ -22,6 +22,7 @@ export interface Noun {
   verbs: Record<string, Verb>;
 }
 
+/** Defines a command's options, help and action. */
 export type Verb = (command: Command, host: Host) => void;
 
 /** What the program provides to its commands. */

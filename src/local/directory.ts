@@ -72,6 +72,7 @@ export function rememberStart(directory: string, start: Omit<Start, "pid" | "ide
   save(directory, { starts, lastOwn: start.own });
 }
 
+/** Removes the record of this process. */
 export function forgetStart(directory: string): void {
   if (readSaved(directory).starts?.some(({ pid }) => pid === process.pid))
     save(directory, { starts: otherStarts(directory) });

@@ -75,6 +75,7 @@ export function keepAfter(
   return { ...server, newest: null, lasting: null, acceptedLosses: union(memory.acceptedLosses, acceptedLosses) };
 }
 
+/** What a process reads from the server in use after it has confirmed a mark. */
 export interface ServerReading {
   readonly timeline: string;
   readonly started: string;

@@ -69,6 +69,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/** An error code and its declaration. */
 export interface ErrorKind extends ErrorDescription {
   code: string;
   /** The sentence for errors with this code. An error may have a more specific sentence. */

@@ -21,6 +21,7 @@ export class OpenWork {
   readonly #open = new Set<Promise<unknown>>();
   #closed = false;
 
+  /** @throws BatcherClosed after the close, or the error of `work`. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new BatcherClosed();
     const running = work();
@@ -49,6 +50,7 @@ interface Waiting<Item, Result> {
 export interface BatchObserver {
   /** Called for each item in the submitter's asynchronous context. */
   submitted(item: unknown): void;
+  /** Runs a batch. Returns or throws the outcome of `work`. */
   run<T>(items: readonly unknown[], work: () => Promise<T>): Promise<T>;
 }
 

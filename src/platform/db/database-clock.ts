@@ -175,6 +175,7 @@ export function latestTime(db: Queryable): Date | null {
   return clock?.isKnown ? clock.latestNow() : null;
 }
 
+/** The parameter of a statement for {@link latestTime}. */
 export const LATEST = { latest: orNull(timestamptz) };
 
 /** Adds {@link latestTime} to the values of a statement that has the parameter {@link LATEST}. */

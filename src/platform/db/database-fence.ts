@@ -107,6 +107,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#identity;
   }
 
+  /** Null before the first connection. */
   get memory(): Memory | null {
     return this.#memory;
   }

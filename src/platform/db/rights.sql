@@ -12,8 +12,8 @@ SELECT ARRAY(SELECT c.oid::bigint FROM named AS c UNION
               WHERE n.nspname = current_schema() AND p.proname = ANY ($2::text[])) AS functions;
 
 -- name: find_role_prefix
--- The prefix of the names of this schema's roles: roles with one of the three names that may use the schema. Null
--- before the first `db roles`.
+-- The prefix of the names of this schema's three roles: `_api`, `_log` and `_admin` follow it, and all of them may use
+-- the schema. Null before the first `db roles`.
 SELECT min(f.prefix) AS prefix
   FROM (SELECT substring(r.rolname FROM '^(.+)_(?:api|log|admin)$') AS prefix
           FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl JOIN pg_roles AS r ON r.oid = acl.grantee

@@ -191,7 +191,7 @@ async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   } while (accepted() > before && performance.now() < giveUpAt);
 }
 
-/** Converts a request target to a path (RFC 9112, section 3.2). Takes a path that cannot be decoded literally. */
+/** Converts a request target to a path (RFC 9112, section 3.2). A path that cannot be decoded is taken literally. */
 function toPath(target: string): string {
   if (/^\/(?!\/)[^%]*$/.test(target)) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";

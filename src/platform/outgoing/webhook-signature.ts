@@ -18,6 +18,7 @@ export function deriveWebhookSecret(rootSecret: string, endpointId: string, vers
 /** Whether a text is a secret with which receivers can verify signatures. */
 export const isWebhookSecret = (text: string) => SECRET.test(text);
 
+/** The key object that signs with a secret. */
 export const keyOfSecret = (secret: string): KeyObject => createSecretKey(secret.slice(PREFIX.length), "base64");
 
 /** The keys that sign an endpoint's requests now. Key objects take a sixth of the time of keys as bytes. */

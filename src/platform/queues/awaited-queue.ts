@@ -105,6 +105,7 @@ export class AwaitedQueue<Data, Reply> {
     else redis.once("ready", this.#open);
   }
 
+  /** Whether the queue has ever opened. Redis may be unreachable now. */
   get hasOpened(): boolean {
     return this.#shards.length > 0 && this.#resources.inbox.hasOpened;
   }
