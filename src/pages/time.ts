@@ -40,7 +40,7 @@ function makeFormats({ tag, timeZone }: TimeForm) {
 
 const UTC: TimeForm = { tag: DATE_LOCALES.en, timeZone: "UTC" };
 
-/** Kept, because making formats takes longer than making a page. At most FORMS_MAX, because readers choose the tags. */
+/** Making formats takes longer than making a page. At most FORMS_MAX are kept, because readers choose the tags. */
 const forms = new Map<string, ReturnType<typeof makeFormats>>();
 const FORMS_MAX = 200;
 

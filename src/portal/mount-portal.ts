@@ -185,7 +185,7 @@ async function showMonth(deps: PortalDeps, caller: PortalCaller, month: string):
   return renderMonthPage(deps.config, caller, { month, sums, completeUntil });
 }
 
-/** The page of a month or a day. By default, of the current month. */
+/** The page of a month or a day, by default of the current month. */
 function redemptionsPage(deps: PortalDeps): Render {
   return async (caller, { query: { cursor, ...query } }) => {
     const { locale } = caller;
@@ -222,7 +222,7 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
   };
 }
 
-/** The page of a month's statement. By default, of the current month. */
+/** The page of a month's statement, by default that of the current month. */
 function statementPage(deps: PortalDeps): Render {
   return async (caller, { query }) => {
     const month = query.month ?? monthOf(await deps.completeUntil(caller), ENGLISH);

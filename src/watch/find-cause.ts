@@ -91,7 +91,7 @@ function findStuckJobs(facts: Facts, shards: readonly string[]): string | null {
 export const backlogsOf = ({ queues }: Pick<Facts, "queues">, name: string): QueueBacklog[] =>
   (queues ?? []).flatMap(({ queues }) => queues ?? []).filter(({ queue }) => queue === name);
 
-/** Names the affected shards in a fault's text, unless all are. The fault's subject must not change meanwhile. */
+/** Names the affected shards in a fault's text, unless all are. The subject omits them, because it must not change. */
 export function nameShards(names: readonly string[], count: number): string {
   if (names.length === count) return "";
   const more = names.length > SHARDS_NAMED_MAX ? ` and ${names.length - SHARDS_NAMED_MAX} more` : "";

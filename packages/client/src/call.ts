@@ -44,8 +44,8 @@ const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
 
 /**
- * Codes which mean that the attempt has changed nothing and never will. After another code with a status that is
- * retried, it is unknown whether the attempt succeeded.
+ * Codes which mean that the attempt has changed nothing and never will. After any other code that the client retries,
+ * the attempt may have succeeded.
  */
 const CHANGED_NOTHING: readonly unknown[] = [
   "request_timeout",

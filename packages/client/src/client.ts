@@ -74,7 +74,7 @@ export function voucherClient(settings: Settings) {
      */
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
-    /** The redemption under a reference. Null is no proof: an attempt may still run, so repeat the redeem. */
+    /** The redemption under a reference. Null proves no failure: an attempt may still run, so repeat the redeem. */
     redemption: (externalRef: string) => readRedemption(call, externalRef),
 
     /**

@@ -46,7 +46,7 @@ const onRedeem =
   (kind, before) =>
     kind === "redeem" && before < count ? fault : null;
 
-/** Runs the checks one after another, and reports each result. Stops if the first check ends with a ClientFault. */
+/** Runs the checks in order and reports each result. If the first ends with a ClientFault, tries no other. */
 export async function runChecks(setup: CheckSetup, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   const references = new References();

@@ -8,7 +8,7 @@ export interface TreeHead {
   root: Uint8Array;
 }
 
-/** The statement about its tree that a log signs (C2SP tlog-checkpoint). */
+/** What a log signs about its tree (C2SP tlog-checkpoint). */
 export interface Checkpoint extends TreeHead {
   /** The log's name, which is also the name of its key. */
   origin: string;

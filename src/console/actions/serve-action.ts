@@ -159,7 +159,7 @@ function enteredIn({ fields }: Action<never>, body: unknown): Entered {
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, valuesOf(name, field)]));
 }
 
-/** Parses a form. `recorded` has the values for the audit entry: all except the action's `unrecorded` fields. */
+/** Parses a form. `recorded` has the given values for the audit entry, without the action's `unrecorded` fields. */
 async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
   const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [
     {},
