@@ -221,7 +221,7 @@ it("files of pure rules do no I/O: they import only each other, and packages for
   expect(edges.filter(({ to }) => !pure.includes(to) && !RULES.test(to)).map(show)).toEqual([]);
 });
 
-/** The interfaces, including those of wings. */
+/** The files of the interfaces for people and programs, including those of wings. */
 const FACE = /^src\/(console|cli|issuer|portal)\/|^src\/\w+\/(commands|console|portal|routes)\//;
 
 it("only administrative acts, in src/acts or in a wing, write audit entries", () => {

@@ -8,7 +8,7 @@ const WINGS = ["marketplace", "transparency", "webhooks"];
 const LIST = "src/open/wings.ts";
 const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-up.test.ts"];
 
-/** Words in the names of each wing's parts in the running service. */
+/** Patterns that match the names of each wing's routes, metrics and other parts. */
 const WORDS: Record<string, RegExp> = {
   marketplace:
     /marketplace|listing|contract|referr|links?\b|link_|^\/r\/|\/(buy|claim)$|stock_l|^product_not|sold_out|w_closed/i,
@@ -46,7 +46,7 @@ async function expectCompiled(directory: string): Promise<void> {
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "" });
 }
 
-/** The parts of a copy's service, by kind. */
+/** Lists the parts of the service in a copy of the project, such as routes and metrics, by kind. */
 async function takeInventory(directory: string): Promise<Record<string, string[]>> {
   const { stdout, stderr } = await startNode([join(directory, "test/support/inventory.ts")], {}, directory).ended;
   expect(stderr).toBe("");

@@ -70,7 +70,7 @@ it("no administrative act returns a result or a refusal before a standby has con
   for (const act of ALL) expect(await tell(act, "none", {}), act.name).toEqual(NOTHING_TOLD);
 });
 
-/** The context that an act needs to reach the database. */
+/** Stubs of the context's fields that acts read before they reach the database. */
 const DEPS = {
   passwords: {},
   grants: [],
@@ -92,7 +92,7 @@ async function openDatabase(postgres: OwnPostgres, name: string) {
   return { url, db };
 }
 
-/** Acts that change nothing when they are repeated, with their entities. */
+/** Acts that change nothing when the test repeats them, each with an entity. */
 async function makeRepeated(db: pg.Pool, partner: TestPartner) {
   const { organizationId, brandId, productId } = partner;
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
@@ -150,7 +150,7 @@ it.each(
   expect(rows).toEqual([{ name: "Renamed", voided: 3, contracts: ["Ended", "Offered"], members: ["erased:"] }]);
 });
 
-/** Calls of each interface that only repeat or read an existing change. */
+/** Calls of each interface that only read an earlier change, or repeat it. */
 async function makeCalls({ db, api, voucherctl }: (typeof opened)["faces"], partner: TestPartner) {
   const { brandId, organizationId } = partner;
   const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });

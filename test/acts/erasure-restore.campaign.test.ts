@@ -130,7 +130,7 @@ async function stop() {
   await Promise.all(processes.map(({ ended }) => ended));
 }
 
-/** Writes each text everywhere where a program or a person can write it. */
+/** Sends each text in every call, command and form that stores a text. */
 async function use({ url, till, user }: Service, offer: Offer, key: string) {
   const { organizationId: org, productId, brandId } = offer;
   const receiver = await startReceiver(() => 500);

@@ -434,7 +434,7 @@ async function redeemed(): Promise<string> {
   return id;
 }
 
-/** Inserts a reservation of a voucher that was released some time ago. Its ticket is the same text as its reason. */
+/** Inserts a reservation that was released `ago`. The ticket and the reason are the same text. */
 const release = (id: string, reason: string, ago = "0 seconds") =>
   db.query(
     `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,
@@ -456,7 +456,7 @@ async function eraseWithEvent(tx: Transaction, id: string) {
 const append = (id: string, eventType: EventType, data: Record<string, unknown>) =>
   inTransaction(db, (tx) => appendEvent(tx, id, eventType, data));
 
-/** The SQLSTATE with which Postgres refuses a role's statement, or null if it accepts it. Changes nothing. */
+/** The SQLSTATE with which Postgres refuses a role's statement, or null. Changes nothing. */
 async function refusalOf(role: Role, statement: string, id: string): Promise<string | null> {
   const client = await pools[role].connect();
   try {

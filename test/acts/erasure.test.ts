@@ -632,7 +632,7 @@ async function makeTraces() {
 
 const textsWith = (text: string) => tablesWith(db, text);
 
-/** The statements with which release 0.1.0 looks for a reference, redeems it and ends it. */
+/** The statements of release 0.1.0 that find a reference, redeem under it and end it. */
 const OF_0_1_0 = {
   find: `SELECT rd.organization_id AS "organizationId", rd.external_ref AS "externalRef", rd.attempt_id AS "attemptId",
        rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt"

@@ -114,7 +114,7 @@ it("a suspension of a batch takes effect before its events, which are added late
   expect(await statusOf(last.code)).toBe("Suspended");
   expect(await till.redeem({ code: last.code, externalRef: `early ${last.id}` })).toMatchObject(ON_HOLD);
   await expect(resume(last.id)).rejects.toMatchObject({ code: "voucher_suspended" });
-  // The void adds the missing event, because otherwise the voucher's history would not explain its refusals.
+  // The void also adds the missing event, which explains the voucher's earlier refusals.
   await voidById(ctx(), vouchers[1_000]?.id ?? "", null);
   expect(await typesOf(vouchers[1_000]?.id ?? "")).toEqual(["issued", "suspended", "voided"]);
   expect(await resumeAll(batchId)).toEqual({ resumed: 1_001, alreadyFinal: 1 });

@@ -245,7 +245,7 @@ async function openLog() {
         "SELECT command, arguments, entity_type, entity_id, before, after FROM audit_entries ORDER BY id",
       )
     ).rows;
-  /** Runs a command, and returns the entries that it wrote. */
+  /** Runs a command, and returns the audit entries that the command wrote. */
   const entriesBy = async (...args: string[]) => {
     const before = (await entriesOf()).length;
     const ended = await ctl.run([...args, "--json"], files.env);
@@ -301,7 +301,7 @@ async function recoverLog({ own, files, entriesBy }: OwnLog): Promise<State> {
   return published;
 }
 
-/** Retires the log twice: the second run only exports it again. */
+/** Retires the log twice. The second run only exports the log again. */
 async function retireLog({ own, files, ctl, entriesOf }: OwnLog, published: State): Promise<void> {
   await openSequencer(own, files).run();
   const next = makeNextTlogFiles();

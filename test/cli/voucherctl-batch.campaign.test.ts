@@ -93,7 +93,7 @@ describe("voucherctl batch issue", () => {
   const startIssue = (options: string) =>
     startNode(["src/cli/main.ts", ...issue(options).split(" ")], { DATABASE_URL: servers.adminUrl });
 
-  /** Starts a run that has opened its file but waits for a lock before it issues anything. */
+  /** Starts a `batch issue` that has opened its file, and waits for a lock before it issues anything. */
   async function startBlocked(out: string, options = "") {
     const lock = await db.connect();
     await lock.query("BEGIN");
@@ -141,7 +141,7 @@ describe("voucherctl batch issue", () => {
   it("batch issue ends within five seconds of Ctrl-C while the database is silent, and leaves no file", async () => {
     const { issuing, unblock } = await startBlocked(file("blocked.csv"));
     issuing.child.kill("SIGINT");
-    // The lock is held until the process has ended.
+    // The test holds the lock until the process has ended.
     const { exitCode, stdout, stderr } = await issuing.ended;
     await unblock();
     expect({ exitCode, stdout }).toEqual({ exitCode: 69, stdout: "" });

@@ -196,7 +196,7 @@ async function parse(words: string[]): Promise<string> {
   return ran;
 }
 
-/** Joins lines that end in a backslash with the next one. */
+/** Joins each line that ends in a backslash with the next line. */
 function joined(text: string): string[] {
   return text.replace(/ \\\n\s*/g, " ").split("\n");
 }

@@ -269,7 +269,7 @@ describe("text output of voucherctl", () => {
     const seen = onTerminal("chain verify");
     expect(seen).toMatch(progress);
     const result = `${vouchers.toLocaleString("en-US")} vouchers, ${events.toLocaleString("en-US")} events: `;
-    // The progress line is removed before the result is printed.
+    // The program removes the progress line before it prints the result.
     expect(seen.endsWith(`\r${ESCAPE}[K${result}${green}.\r\n`)).toBe(true);
     const plain = onTerminal("chain verify", { NO_COLOR: "1" });
     expect(plain).toMatch(progress);

@@ -88,7 +88,7 @@ async function expectOnPaper({ page, look }: Acting): Promise<void> {
   const boxes = await page
     .locator(".voucher")
     .evaluateAll((labels) => labels.map((label) => label.getBoundingClientRect().height));
-  // 34 mm at 96 dots per inch.
+  // A page has 96 dots per inch, and an inch has 25.4 mm.
   for (const height of boxes) expect(height).toBeCloseTo((34 * 96) / 25.4, 0);
   // Chromium writes one /Page object for each page of the PDF.
   const paper = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
@@ -134,7 +134,7 @@ async function linkReferrer(acting: Acting): Promise<void> {
   await send(page, {});
   await page.getByRole("link", { name: "Create a link" }).first().press("Enter");
   await send(page, {});
-  // Fails if there are two matches.
+  // `waitFor` fails if two elements match.
   await page.locator("td svg.qr").waitFor();
   await inspect(acting, "a contract");
 }

@@ -61,7 +61,7 @@ it("a request for a file of codes is refused if its database session ends before
   expect(await refusedWhileLocked(key, endSession)).toMatchObject({ status: 503, body: { code: "unavailable" } });
 });
 
-/** The response to a file of codes if `happen` runs while its rows are locked. */
+/** Requests the file of codes, and runs `happen` while the codes' rows are locked. Returns the refusal. */
 async function refusedWhileLocked(key: string, happen: () => Promise<unknown>) {
   const response = await exportWhileLocked(db, batchId, () => get(key), happen);
   return { status: response.status, body: await response.json() };

@@ -64,7 +64,7 @@ it("voiding a batch stops when the key is revoked, and returns the number of voi
   const { post, batchId, answer } = await until(revokeDuring);
   expect(answer).toMatchObject({ status: 401, body: { code: "unknown_key" } });
   expect(answer.body.error).toMatch(/ 102 vouchers were cancelled/);
-  // An API process trusts a key for half a second.
+  // An API process uses a key for half a second before it checks the key again.
   await until(async () => (await post(`batches/${batchId}/void`)).status === 401);
 });
 

@@ -101,7 +101,7 @@ it("issuing a batch creates none if its reference is used and erased during its 
 
 it("simultaneous issues under one reference issue one batch", async () => {
   const asked = { ...TERMS, count: 2_000, issueRef: newRef() };
-  // Repeats a call that got a 503: it waits two seconds for another call, which may take longer on a busy machine.
+  // A call waits two seconds for another call. On a busy machine, it may get a 503, which the test repeats.
   const issueOnce = () => untilDecided(() => post(`products/${partner.productId}/batches`, asked));
   const answers = await Promise.all([issueOnce(), issueOnce(), issueOnce()]);
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);

@@ -33,7 +33,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** An empty folder, because a start is recorded in its folder. */
+/** `npm start` records itself in its folder, so each start of the test needs an empty one. */
 let folder: string;
 
 describe("npm start with given servers", () => {

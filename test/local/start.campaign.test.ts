@@ -31,7 +31,7 @@ describe("npm start on a machine without servers", () => {
   /** The folder of a service with the operator's own database. */
   let folder: string;
 
-  /** Runs a program in the folder of `npm start`, without its port. */
+  /** Runs a program in the folder of `npm start`, without the variable PORT. */
   const runThere = (args: string[], more: Record<string, string> = {}) =>
     startNode(args, { HOME, ...more }, directory).ended;
 

@@ -388,7 +388,7 @@ describe("requests that one transaction decides", () => {
     const outcomes = await submitted.outcomes;
     expect(outcomes[7]).toMatchObject({ kind: "acquired", voucher: { id: taken }, alreadyConfirmed: true });
     expect(new Set(vouchersOf(outcomes)).size).toBe(20);
-    // The invariants in the last test require an event for each claim.
+    // Adds the event, because the file ends with a check that each claim has an event.
     await recordClaim(taken, all[7] ?? "");
   });
 
@@ -460,7 +460,7 @@ const endContract = (id: string) => (moment: Date) =>
   bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
 const setMoment = (update: string, id: string) => (moment: Date) => servers.db.query(update, [moment, id]);
 
-/** How to let something end at a moment, and the call that the end refuses. */
+/** A way to make something end at a moment, and a call that is refused after the end. */
 type Ending = [end: (moment: Date) => Promise<unknown>, call: (user: MarketClient) => Promise<Reply>];
 
 it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promise<Ending>]>([

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { expect, it } from "vitest";
 import { KeptCounts } from "../../src/marketplace/kept-counts.ts";
 
-/** Kept counts, and the batches that each of their statements counted. A statement waits for the promise `held`. */
+/** Makes a cache of counts. Its statements wait for `held`. `statements` lists the batches that each one counted. */
 function openCounts() {
   const statements: string[][] = [];
   const pool = {

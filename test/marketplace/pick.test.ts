@@ -90,7 +90,7 @@ async function prepared(): Promise<pg.PoolClient> {
   return client;
 }
 
-/** A large batch with a window, of which 99 % are then acquired. */
+/** Issues a large batch with a window, and marks 99 % of its vouchers as acquired. */
 async function issueMany(): Promise<string> {
   const id = newId("bat");
   await servers.db.query(

@@ -19,7 +19,7 @@ const EXAMPLES: Snippet[] = [
   { language: "php", name: "checkout.php" },
   { language: "js", name: "several-vouchers.mjs" },
 ].map((example) => ({ ...example, code: readFileSync(`docs/${example.name}`, "utf8") }));
-/** The snippets and examples of one program. */
+/** The snippets and examples that a program of `PROGRAM_OF` can run. */
 export const RUNNABLE = [...SNIPPETS, ...EXAMPLES].filter(({ language }) => language in PROGRAM_OF);
 /** Whether a language's programs are installed. */
 export const HAS = {

@@ -13,7 +13,7 @@ import { provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 import { voidVoucher } from "../support/void-voucher.ts";
 
-/** The headers of a browser that opens an address. */
+/** The Accept header of a browser that opens an address. */
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 const NOTE = "Tisch 4 & <b>";
 const REFERENCE = "order-of-pages-test";

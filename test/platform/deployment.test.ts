@@ -355,7 +355,7 @@ class Server {
     };
     const { timeline, started } = this;
     const clock = { trustedAt: null, closedUntil: new Date(0), now: new Date() };
-    // The columns are in the statements' order, because readers may already have found them there.
+    // Readers cache the positions of columns, so these columns have the statements' order.
     if (name === "identify_database") {
       const host = `host ${started}`;
       const identity = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline, started, host };
@@ -380,7 +380,7 @@ class Connection extends EventEmitter {
     },
   });
   readonly #server: Server;
-  /** The promise for which its answers wait. */
+  /** The promise for which the connection's answers wait. */
   held: Promise<void> | undefined;
 
   constructor(server: Server) {

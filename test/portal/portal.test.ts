@@ -718,7 +718,7 @@ async function insertRedemptions(priceUsd: string, keyId: string, count: number,
 const open = (path: string, key: string | null = reader, at = api, user = "zoë") =>
   browse(`${at.url}/portal${path}`, { headers: key === null ? {} : basic(key, user) });
 
-/** Sends a search like the form. */
+/** Sends the form that searches the portal. */
 const search = (words: string, key: string | null = reader, at = api, headers: Record<string, string> = {}) =>
   browse(`${at.url}/portal`, { form: { words }, headers: { ...(key !== null && basic(key)), ...headers } });
 

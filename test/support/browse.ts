@@ -31,7 +31,7 @@ export async function browse(url: string, { method, headers = {}, form, json }: 
   return { status: response.status, headers: response.headers, location, text: await response.text() };
 }
 
-/** The link to the next page, as its path after `prefix`, or an empty text without one. */
+/** The path of the link to the next page, without `prefix`, or an empty text if there is no link. */
 export function nextOf(text: string, prefix: string): string {
   const [, href = ""] = /rel="next" href="([^"]+)"/.exec(text) ?? [];
   return href.replaceAll("&#38;", "&").replace(prefix, "");

@@ -28,7 +28,7 @@ export interface Visit {
   page: Page;
   /** Script errors, and console messages at levels error and warning. */
   complaints: string[];
-  /** The status of the response. Undefined for a page without one. */
+  /** The status of the page's response, if there was one. */
   status: number | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface Counting {
   /** A proxy to the single Redis. Restored after each test. */
   proxy: TcpProxy;
   monitor: RedisMonitor;
-  /** Opens the counters of a process on its own connection, until the end of the file. */
+  /** Opens a process's counters on a new connection, until the end of the file. */
   openCounts(redisUrl?: string): Promise<(name: string, windowSeconds: number) => Counter>;
   /** Returns a globally unique name, because the monitor sees the commands of all test files. */
   newName(): string;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { GENESIS_HASH } from "../../src/core/chain/chain.ts";
 import type { HostileVector, VectorChain } from "./write-vectors.ts";
 
-/** An event in a state that the service never creates. */
+/** An event, possibly in a state that the service never creates. */
 type Event = Record<string, unknown>;
 type Change = (events: Event[], history: Event) => unknown[] | undefined;
 
@@ -236,7 +236,7 @@ const PAYLOADS: Row[] = [
   ),
 ];
 
-/** The sequences that the third event names as erased. */
+/** Changes of the sequences that the third event names as erased. */
 const ERASURES: Row[] = [
   ...["[2,2]", "[1,2]"].map((said): Row => [`erasedSequences: ${said}`, null, erase(`"erasedSequences":${said}`)]),
   ...["[]", "[1]", "[3]", "null", "2", '"2"', "[null]", '["2"]', "[[2]]", '{"0":2}', "[2.0]", "[2e0]", "true"].map(
@@ -284,7 +284,7 @@ const ERASURES: Row[] = [
   ],
 ];
 
-/** Lists of events that are reordered, incomplete, too long or no lists of events. */
+/** Changes of the list of events, and of the history's other members. */
 const LISTS: Row[] = [
   ["the base without a change", null, () => undefined],
   ["no events", null, () => []],
@@ -304,7 +304,7 @@ const LISTS: Row[] = [
   ],
 ];
 
-/** All rows, with the number of events in the history that they change. */
+/** All rows, by the length of the history that each row changes. */
 const ROWS: [length: number, rows: Row[]][] = [
   [4, LISTS],
   [1, BESIDE_SEALED],

@@ -13,7 +13,7 @@ import { OPEN } from "./marketplace.ts";
 import { issueVouchers } from "./supply.ts";
 import { useDatabase } from "./use-service.ts";
 
-// Plants wrong rows, most of which the database itself would refuse, against each rule.
+// Inserts rows that break each rule. The database itself would refuse most of them.
 
 const { db, partner, issue } = useDatabase();
 

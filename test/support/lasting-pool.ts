@@ -4,7 +4,7 @@ import pg from "pg";
 export function openLastingPool(config: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(config);
   pool.on("error", () => undefined);
-  // pg also emits the event on a connection in use, where the pool does not listen.
+  // pg also emits `error` on a connection in use, where the pool does not listen.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }

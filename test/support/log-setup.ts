@@ -29,7 +29,7 @@ export const witnessKeys = await Promise.all(
   [2, 3, 4].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte))),
 );
 
-/** The files of a log in their own directory, and its variables. */
+/** A log's files in their own directory, and the log's variables. */
 export interface TlogFiles {
   directory: string;
   anchor: string;
@@ -173,7 +173,7 @@ export async function beginWithBackup(
   return restore;
 }
 
-/** Called with each checkpoint that a witness is asked to cosign. The witness waits for the results. */
+/** Hooks for each checkpoint that the log asks a witness to cosign. The witness waits for the hooks' results. */
 export interface WitnessHooks {
   before?: (note: string) => unknown;
   after?: (note: string) => unknown;

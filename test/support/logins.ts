@@ -11,7 +11,7 @@ export interface Login {
   password: string;
 }
 
-/** Null if the server's role may not create roles. The tests then run as the owner. */
+/** The roles' logins. Null if the server's role may not create roles: the tests then run as the owner. */
 export interface TestLogins {
   api: Login | null;
   log: Login | null;

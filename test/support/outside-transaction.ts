@@ -53,7 +53,7 @@ export function exportWhileLocked<T>(
   return besideTransaction(db, async (holder) => {
     // Waits for an earlier call that, on a busy machine, has not noticed yet that its wait has ended.
     await until(async () => (await countWaiting(db)) === 0);
-    // First stops the call at its audit entry, because the look-up of the batch before that also reads vouchers.
+    // The call's look-up of the batch also reads vouchers, so the test first stops the call at its audit entry.
     await lockEntity(holder, { type: "Batch", id: batchId });
     const response = call();
     await untilWaiting(db, 1);

@@ -14,7 +14,7 @@ export const FILES: ReadonlyMap<string, string> = new Map(
 
 /** An example of docs/proxies.md, as its table describes it. */
 export interface ProxyExample {
-  /** The name of its file, in the folder of its program. */
+  /** The name of the example's file, in the folder of its program. */
   name: string;
   program: "nginx" | "haproxy" | "caddy";
   /** The path of the service. Empty for the whole host. */
@@ -66,7 +66,7 @@ http {
 }
 `;
 
-/** How a program is started with an example's file, in the folder with the program's files. */
+/** The arguments with which a program runs an example's file. `folder` is for the program's own files. */
 const ARGUMENTS: Record<ProxyExample["program"], (site: string, folder: string) => string[]> = {
   nginx(site, folder) {
     writeFileSync(join(folder, "main.conf"), nginxAround(site, folder));

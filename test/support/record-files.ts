@@ -1,9 +1,9 @@
 import { appendFileSync } from "node:fs";
 import { Session } from "node:inspector";
 
-// Loaded with `--import` by `npm run -s house -- --measure`. At each SIGUSR2, it appends a line to the file named by
-// RECORD_FILES and the process id. The line has the project's files in which a function has run since the last signal.
-// At the first signal, it has all loaded files.
+// `npm run -s house -- --measure` loads this file with `--import`. At each SIGUSR2, the process appends a line to the
+// file that RECORD_FILES and the process id name: the project's files in which a function has run since the previous
+// signal. At the first signal, these are all loaded files.
 
 const session = new Session();
 session.connect();

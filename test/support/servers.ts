@@ -104,7 +104,7 @@ export async function openTestServers(shardCount = inject("queueShards")) {
   };
 }
 
-/** Opens a pool like the service. */
+/** Opens a pool with the service's settings. */
 export function openServicePool(databaseUrl: string, max = 1): pg.Pool {
   const log = openLogger("silent", "test");
   return openPool({

@@ -47,7 +47,7 @@ export function testEnvironment(servers: TestServers, env: Environment = {}): En
 /** An API in this process, on real sockets. */
 export interface TestApi {
   url: string;
-  /** The address of its metrics, if `env` has a METRICS_PORT. */
+  /** The address of the API's metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
   /** The API's context, with the objects that the wings open. */
   ctx: ApiContext & ReturnType<typeof marketplace.open> & ReturnType<typeof webhooks.open>;
@@ -119,7 +119,7 @@ type WebhookContext = NonNullable<ReturnType<typeof webhook.prepare>>["ctx"];
 
 /** Workers in this process. */
 export interface TestWorker {
-  /** The address of its metrics, if `env` has a METRICS_PORT. */
+  /** The address of the workers' metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
   /** The context of webhooks, if WORKER_QUEUES names their queue. */
   ctx: WorkerContext & Partial<WebhookContext> & Pick<WebhookContext, "webhookRequests">;

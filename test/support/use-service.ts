@@ -31,7 +31,7 @@ interface Wanted {
   env?: Env;
   /** Whether users can sign in. The APIs then get a file of published keys. */
   users?: boolean;
-  /** The number of shards of queues, if the tests need another number than the run. */
+  /** The number of shards of queues, if the tests need another number than the test run's. */
   shards?: number;
 }
 
@@ -71,7 +71,7 @@ async function start({ apis = [{}], workers = [{}], contexts = 0, env = {}, user
 
 type Started = Awaited<ReturnType<typeof start>>;
 
-/** Opens a resource before the tests of a file, and closes it after them. Returns a function that returns it. */
+/** Opens a resource before the tests of a file, and closes it after them. Returns a getter of the resource. */
 function useOpened<T>(open: () => Promise<T>, close: (opened: T) => Promise<unknown>): () => T {
   let opened: { value: T } | null = null;
   beforeAll(async () => {
@@ -153,7 +153,6 @@ export function useDatabase() {
     db: lazily(() => now().servers.db),
     partner: lazily(() => now().partner),
     stranger: lazily(() => now().stranger),
-    /** Issues one voucher of the partner. */
     issue: (options?: { validUntil?: Date }) => issueVoucher(now().servers.db, now().partner, options),
   };
 }

@@ -16,7 +16,7 @@ it("an export into a served directory replaces changed files as a whole, and kee
   const path = (name: string) => at(`served/${name}`);
   const before = new Map(
     [...FULL, ...REPLACED, "policy"].map((name) => {
-      // A reader that has opened the file, and reads it during the next export.
+      // The reader opens the file now, and reads it during the next export.
       const handle = openSync(path(name), "r");
       onTestFinished(() => closeSync(handle));
       return [name, { handle, text: readFileSync(path(name)), stat: statSync(path(name), { bigint: true }) }];

@@ -224,7 +224,7 @@ async function leavesByEvent(): Promise<Map<string, number | null>> {
   return leaves;
 }
 
-/** The findings of an audit in a log of 700 leaves, the last of them in bundle 2, and five waiting events. */
+/** Changes of a log of 700 leaves with five waiting events, each with what the audit then reports. */
 const TAMPERINGS: [statement: string, problem: RegExp][] = [
   [
     "DELETE FROM voucher_events WHERE log_slot & 4095 = 3 AND log_slot >> 12 = (SELECT min(id) FROM log_batches)",

@@ -46,7 +46,7 @@ it("a retired log's receipts stay valid under its policy, and the next log has t
     exported: 300,
     anchorsWritten: [next.anchor],
   });
-  // The retired log's receipts stay valid, with only its export.
+  // The retired log's receipts stay valid, because its export suffices to verify them.
   expect(readFileSync(at("retired/checkpoint"), "utf8")).toBe(before?.note);
   const { rows } = await db.query("SELECT record_hash FROM voucher_events WHERE voucher_id = $1", [voucher?.id]);
   const recordHash: Buffer = rows[0]?.record_hash;
@@ -56,7 +56,7 @@ it("a retired log's receipts stay valid under its policy, and the next log has t
   const source = openLogSource(at("retired"));
   const exported = await auditServedTlog({ log: source, histories: source, policy, vouchers: [] });
   expect(exported).toMatchObject({ origin: ORIGIN, leaves: 300, problemCount: 0 });
-  // Both logs have signed the retired log's end, and the next log has it as a leaf.
+  // Both logs have signed the retired log's last checkpoint, and the next log has a leaf for it.
   const last = readFileSync(at("retired/last-checkpoint"), "utf8");
   expect(last).toContain(`\n— ${ORIGIN} `);
   expect(last).toContain(`\n— ${NEXT_ORIGIN} `);

@@ -138,7 +138,7 @@ itOnOneRedis("a fault that ended while Postgres was unreachable is reported as e
   await look(keeper, [], "away");
   await endFault([keeper]);
   expect(told()).toEqual(["begin", "end"]);
-  // If the fault occurs again, it is reported again.
+  // The keeper reports the fault again when it recurs.
   await look(keeper, [FAULT], "away");
   expect(told()).toEqual(["begin", "end", "begin"]);
 });
@@ -274,14 +274,14 @@ async function look(keeper: FaultKeeper, found: readonly Attention[], how: reado
 const lookAll = (keepers: readonly FaultKeeper[], found: readonly Attention[], how: readonly string[] | "away" = []) =>
   Promise.all(keepers.map((keeper) => look(keeper, found, how)));
 
-/** Lets all keepers find no fault, and again after the time that ends a fault. */
+/** Makes all keepers find no fault twice, the second time after the time that ends a fault. */
 async function endFault(keepers: readonly FaultKeeper[]): Promise<void> {
   await lookAll(keepers, []);
   await pass("ended_at");
   await lookAll(keepers, []);
 }
 
-/** Moves this time of all faults into the past, as if so much time had passed since. */
+/** Moves a time of all faults into the past, as if so much time had passed. */
 async function pass(since: "ended_at" | "tried_at", time = "61 seconds"): Promise<void> {
   await db.query(`UPDATE faults SET ${since} = ${since} - $1::interval`, [time]);
 }

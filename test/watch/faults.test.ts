@@ -160,7 +160,7 @@ it("API processes that cannot serve requests are named, and are a red fault once
   expect(severities([api()])).toEqual(["red"]);
   expect(severities([api({ problem: "x" }), api({ id: "c" })])).toEqual(["red", "red"]);
   expect(severities([api({ problem: "x" })], {})).toEqual(["red"]);
-  // Ended processes and workers do not count.
+  // Ended processes and workers do not count for this fault.
   expect(severities([api({ problem: "x", isUp: false }), process({ problem: "x" })], {})).toEqual([]);
   // Without Postgres, the other processes are unknown.
   expect(find("VouchersServerAway", { ...unready, processes: null })).toMatchObject([{ severity: "red" }]);

@@ -289,7 +289,7 @@ describe("the counts", () => {
       await client.query(insert, [id]);
       const insertedBy = await closeRedemptions(db);
       await countPast();
-      // The counted time ends before this moment, which may be in the same millisecond as the insert.
+      // `countedUntil` is before this moment, which may be in the same millisecond as the insert.
       expect((await countedUntil()) <= insertedBy).toBe(true);
     } finally {
       await client.query("ROLLBACK");

@@ -235,7 +235,7 @@ it("a delivery run sends an event that becomes due right after a read found noth
   const submit = async (attempt: Attempt) => {
     await read.promise;
     const state = await webhooks.attempts.submit(attempt);
-    // Runs after the run of deliveries has noticed the end of the attempt.
+    // Resolves `recorded` after the run of deliveries has noticed the end of the attempt.
     setImmediate(recorded.resolve);
     return state;
   };
@@ -397,7 +397,7 @@ it("a delivery run sends at most four requests at once to an endpoint, and one t
   expect(Math.max(...arrived(slow))).toBe(4);
   await webhookSender.close();
   await Promise.all(runs);
-  // Attempts that the stop interrupts are not recorded, and are repeated later.
+  // The worker does not record attempts that the stop interrupts, and repeats them later.
   expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
 });
 
@@ -410,7 +410,7 @@ it("a target's first read has its own turn, and further reads share the organiza
     },
   };
   const targets = await addTargetsWithDue(2, 6);
-  // Answers so slowly that the last requests begin late and must read their endpoint again.
+  // The receiver answers so slowly that the last requests begin late and must read their endpoint again.
   answer = () => sleep(READ_AGE_MAX_MS + 50, 204);
   for (const id of targets) {
     expect(await deliverToTarget({ ...openDeliveries(), webhookReads }, id)).toMatchObject({ delivered: 6 });

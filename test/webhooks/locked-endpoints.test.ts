@@ -108,7 +108,7 @@ async function redeem({ partner }: Receiving, voucherId?: string): Promise<void>
   await runRedeemJob(worker.ctx, newAttempt(id), redeemJob(partner, "key", id, crypto.randomUUID()));
 }
 
-/** Makes two deliveries due, whose job nothing requests. */
+/** Makes two deliveries due, without a job. */
 async function makeDue({ partner, endpoint }: Receiving): Promise<[DueDelivery, DueDelivery]> {
   const vouchers = await issueVouchers(servers.db, partner, 2);
   await servers.db.query(

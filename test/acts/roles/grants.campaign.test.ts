@@ -114,7 +114,7 @@ describe.each(ROLES)("the role %s", (role) => {
     const needless: string[] = [];
     await inRolledBack(async () => {
       for (const { words, kind, table, column } of rights) {
-        // Statements with the most words of the right come first, because they most likely need the right.
+        // Tries first the statements that name the right's kind, table and column, which most likely need the right.
         const named = ({ text }: Work) => [kind, table, column ?? ""].filter((name) => text.includes(name)).length;
         await owner.query("SAVEPOINT less");
         await owner.query(`REVOKE ${words} FROM ${role}`);
@@ -305,7 +305,7 @@ const OF_WINGS = new Set(
     .filter((file) => WINGS.test(file))
     .flatMap((file) => statementsIn(file).map(([name]) => name)),
 )
-  // Only acts of these wings lock an endpoint or a contract, or read its state for an audit entry.
+  // Only acts of wings lock an endpoint or a contract, or read its state for an audit entry.
   .add("state_of_webhook_endpoint")
   .add("state_of_contract");
 

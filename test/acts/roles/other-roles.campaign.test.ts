@@ -223,7 +223,7 @@ async function tryAs(role: string, statement: string): Promise<string | null> {
   }
 }
 
-/** Creates roles that have no rights, until the end of the test. */
+/** Creates roles without rights, and drops them after the test. */
 async function createRoles(...names: string[]): Promise<void> {
   const drop = `DROP OWNED BY ${names.join(", ")}; DROP ROLE ${names.join(", ")}`;
   onTestFinished(() => db.query(drop).then(() => undefined));

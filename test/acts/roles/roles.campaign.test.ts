@@ -271,7 +271,7 @@ interface Recorded {
   after: { roles: string[]; rights: string[]; passwordsSet: string[] };
 }
 
-/** The audit entries since the last call, oldest first. */
+/** The audit entries since the previous call, oldest first. */
 async function takeActs(): Promise<Recorded[]> {
   const { rows } = await db.query(
     `SELECT id, database_role, command, entity_type, entity_id, before, after

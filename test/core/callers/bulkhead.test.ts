@@ -143,7 +143,7 @@ function makeWork() {
   const gates = new Map<string, ReturnType<typeof makeGate>>();
   return {
     begun,
-    /** Named work that ends when the test ends it. */
+    /** Makes work that records its name, and ends when the test says. */
     named: (name: string) => {
       gates.set(name, makeGate());
       return async () => {

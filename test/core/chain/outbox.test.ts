@@ -66,7 +66,7 @@ it("the database refuses an outbox row with 4 097 events", async () => {
   await expect(insert(ROW_EVENTS_MAX + 1)).rejects.toMatchObject({ constraint: "webhook_outbox_voucher_ids_check" });
 });
 
-/** Writes the statements in a transaction, and returns the organization's rows in the order of their ids. */
+/** Writes the statements in a transaction, and returns the organization's rows of the outbox by their ids. */
 async function announce(statements: PreparedStatements) {
   await inTransaction(servers.db, (tx) => write(tx, statements));
   const { rows } = await servers.db.query<{ voucherIds: string[]; sequences: number[] | null; tickets: string[] }>(

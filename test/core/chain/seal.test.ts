@@ -120,7 +120,7 @@ it("seal jobs succeed although another job of their batch has a broken chain", a
   // An event is missing between the last sealed event and the Pending one.
   await appendPending(ids[1], THREE.slice(1, 2), 4);
   expect(await submit(ids)).toEqual([{ sealed: 1 }, expect.stringMatching(/^cannot seal event 4/), { sealed: 1 }]);
-  // The invariants in the last test require a complete chain.
+  // Completes the chain, because the file ends with a check of all chains.
   await appendPending(ids[1], THREE.slice(2), 3);
   await db.query("UPDATE vouchers SET last_sequence = 4 WHERE id = $1", [ids[1]]);
   expect(await submit([ids[1]])).toEqual([{ sealed: 3 }]);

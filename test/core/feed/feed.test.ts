@@ -229,7 +229,7 @@ it("the feed refuses another organization's cursor and another list's cursor", a
     expect((await client.feed({ after })).body).toMatchObject({ error: "after is not a cursor of this list." });
 });
 
-/** Whether the feed's end can move again: its last move is older than the minimum interval. */
+/** Whether the minimum interval since the last move of the feed's end has passed. */
 const MOVED = "SELECT clock_timestamp() - interval '1900 milliseconds' > next_at AS moved FROM event_feed";
 
 const CURSOR = expect.any(String);
@@ -262,7 +262,7 @@ async function untilListed(client: PartnerClient, after: string, id: string, cou
   });
 }
 
-/** Waits until the feed ends at its last event, because no transaction that could add an earlier one is open. */
+/** Waits until the feed contains all events, so that no open transaction could add an earlier one. */
 async function untilQuiet(): Promise<void> {
   const { rows } = await servers.db.query("SELECT last_value FROM log_batch_ids");
   await until(async () => {

@@ -130,7 +130,7 @@ it("a worker of the transparency log is not ready while it cannot publish, and r
     LOG_ANCHOR: `file:${files.anchor}`,
   });
   const readyUrl = new URL("/readyz", metricsUrl);
-  /** Waits until the gauge has this reason only, or no reason. */
+  /** Waits until the gauge shows only this reason, or none for null. */
   const untilRefused = (reason: string | null) =>
     untilStarted(async () => {
       const { samples } = await scrape(metricsUrl).catch(() => ({ samples: [] }));

@@ -79,7 +79,7 @@ it.each([
   expect(await answer).toEqual({ kind: "canary" });
 });
 
-/** Canaries whose jobs end as the test says. The test moves the clock that measures silence. */
+/** Canaries whose jobs end as the test says. The test moves the clock that measures the time without an answer. */
 function openCanary(shards: number, answer: (shard: number) => WaitResult<RedeemReply>) {
   const added: object[] = [];
   const addAndWait = vi.fn(async (_id: string, data: { voucherId: string }, _waitMs: number, options?: object) => {
@@ -110,7 +110,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   expect(canary.read().silentMs).toBe(SILENT_MS);
   isMended = true;
   const asked = added.length;
-  // If the canary was answered, the silence ends. Otherwise the next canary follows a second later.
+  // An answer ends the time without an answer. Otherwise the next canary follows a second later.
   await until(() => added.length > asked + 1 || canary.read().silentMs !== SILENT_MS);
   expect(canary.read().silentMs).toBe(silentMs);
   // In a worker of release 0.1.0 the job fails. Operators need not see such a failed job.

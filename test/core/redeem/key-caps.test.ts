@@ -114,7 +114,7 @@ it("a new daily limit counts all of the key's redemptions today, including one t
     return { changing };
   });
   expect(await changing).toEqual({ id, maxPerDay: 4, maxAmountPerDayUsd: null });
-  // The invariants in the last test require an event for each redemption.
+  // Deletes the row, because the file ends with a check that each redemption has an event.
   await bypassTriggers(db, "DELETE FROM redemptions WHERE external_ref = $1", ["under-way"]);
   // Each API learns of the cap within half a second. Until then, the database refuses, and the worker reads the cap.
   const { redeemed, refused } = await redeemAtOnce(tills, 20, "learn");

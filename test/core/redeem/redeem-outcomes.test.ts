@@ -104,7 +104,7 @@ it("after a 409, a retry can redeem the reference, but no earlier attempt can", 
 
 const UNKNOWN_CODE = "7Q4K-9MZX-2HTB-W8RC";
 
-/** Calls that the API refuses under a reference without a worker, with the answer. */
+/** Redeems that the API refuses without a worker, each with its answer. */
 const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>][] = [
   ["409 voucher_expired", (externalRef) => refuse(externalRef)],
   ["404 voucher_not_found", (externalRef) => till.redeem({ code: UNKNOWN_CODE, externalRef })],
@@ -179,7 +179,7 @@ it.each(
   const endsBefore = await ends();
   const { status, body } = await redeem(externalRef.normalize());
   expect(`${status} ${body.code}`).toBe(answer);
-  // The reference in the form that an earlier release stored causes no write either.
+  // The reference in the Unicode form that an earlier release stored causes no write either.
   if (answer.startsWith("429")) expect((await redeem(externalRef)).status).toBe(429);
   expect(await ends()).toEqual(endsBefore);
   expect(await runRedeemJob(worker, newAttempt(id), before)).toMatchObject({ kind: "redeemed" });
@@ -312,7 +312,7 @@ async function refuse(externalRef: string) {
   return till.redeem({ code, externalRef });
 }
 
-/** Begins the next generation of ends, as if an hour had passed. */
+/** Begins the next generation of reference ends, as if an hour had passed. */
 async function beginGeneration(): Promise<void> {
   await bypassTriggers(servers.db, "UPDATE reference_generation SET started_at = 'epoch'");
   await deleteOldEnds(worker.pool, 0);

@@ -192,7 +192,7 @@ it("leases in Redis are deleted a few hundred at a time, with one warning for al
   });
 });
 
-/** Runs before a lease is deleted, or after it is acquired. */
+/** Hooks that run before a lease is deleted, or after it is acquired. */
 interface Hooks {
   beforeRelease?: () => Promise<void>;
   afterAcquire?: () => Promise<void>;

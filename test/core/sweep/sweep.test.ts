@@ -448,7 +448,7 @@ it("old reservations that ended unused are deleted faster than callers can add n
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).status).toBe(200);
   await worker.close();
   const other = await issue();
-  // More than three keys can write between two passes at their rate limit, by reserving and releasing in turn.
+  // Three keys at their rate limit write fewer rows than these between two passes.
   const released = await writeReservations(other.id, "Released", 92, { count: 1_999 });
   const [expired] = await writeReservations(other.id, "Expired", 93);
   const kept = [

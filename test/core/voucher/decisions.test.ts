@@ -173,7 +173,7 @@ describe("decideRedeem", () => {
     [(given) => given.status === "Voided", () => ({ kind: "refused", code: "voucher_voided" })],
     [(given) => given.validUntil !== "after", () => ({ kind: "refused", code: "voucher_expired" })],
     [(given) => given.status === "Suspended", () => ({ kind: "refused", code: "voucher_suspended" })],
-    // A ticket must be the live reservation's.
+    // A given ticket must be the ticket of the live reservation.
     [(given) => given.naming === "otherTicket", () => ({ kind: "refused", code: "reservation_ended" })],
     [
       (given) => given.naming === "ticketOfTheRow" && !isLive(given.reservation),

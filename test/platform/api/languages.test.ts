@@ -77,7 +77,7 @@ it("a successful redeem has neither Content-Language nor Vary", async () => {
   expect([headers.get("content-language"), headers.get("vary")]).toEqual([null, null]);
 });
 
-/** Requests with every kind of wrong input, and the number of fields that each must name. */
+/** Requests with every kind of wrong input, and the fields that each answer must name. */
 const WRONG: [method: string, path: string, body: unknown, named: readonly string[]][] = [
   ["POST", "/partner/vouchers/redeem", {}, ["externalRef", "code", "ticket"]],
   ["POST", "/partner/vouchers/redeem", { code: "a", ticket: "b" }, ["externalRef", "code", "ticket"]],

@@ -338,12 +338,12 @@ function resultOf(item: string): string {
   return `done ${item}`;
 }
 
-/** Lets everything finish that does not wait for the test, which takes a few turns of the event loop. */
+/** Waits some turns of the event loop, so that everything finishes that does not wait for the test. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Returns whether a promise has an outcome yet. */
+/** Returns an object that tells whether the promise has settled. */
 function watch(promise: Promise<unknown>): { settled: boolean } {
   const watched = { settled: false };
   const settledNow = () => {

@@ -46,7 +46,7 @@ it("a connection that the server ends at once fails its statement, not the proce
   server.close();
 });
 
-/** Runs the work, and fails if an error event has no listener, because it would become an uncaught exception. */
+/** Runs the work, and fails if an error event has no listener, because Node would throw such an error. */
 async function withoutUncaught(work: () => Promise<void>): Promise<void> {
   const uncaught: unknown[] = [];
   const recordUncaught = (error: unknown) => void uncaught.push(error);
