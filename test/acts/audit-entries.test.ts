@@ -128,7 +128,7 @@ it("withAuditEntry rolls back a transaction that does not change the named entit
   expect(rows).toEqual([]);
 });
 
-/** Ignores a refusal, because a simultaneous change may make this one invalid. */
+/** Ignores a refusal, because a simultaneous change may make the refused change invalid. */
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof AppError)) throw error;
 }

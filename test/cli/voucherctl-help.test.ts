@@ -181,7 +181,7 @@ function split(line: string): string[] {
   return Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "");
 }
 
-/** Has the program parse a command without running it. Resolves to the command's name, and rejects for wrong usage. */
+/** Makes the program parse a command without running it. Returns the command's name, or rejects wrong usage. */
 async function parse(words: string[]): Promise<string> {
   const program = buildVoucherctl();
   let ran = "";

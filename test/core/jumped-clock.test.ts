@@ -182,7 +182,7 @@ it("nothing is redeemed while the clock is days before the time in redemptions_c
 it("a clock that is set back makes no voucher valid that expired before redemptions_closed", async () => {
   const { db } = servers;
   const { id, batchId } = await issueExpired();
-  // Has the effect of setting the clock back by an hour.
+  // This update has the effect of a clock that was set back by an hour.
   await bypassTriggers(db, "UPDATE batches SET valid_until = now() + interval '30 minutes' WHERE id = $1", [batchId]);
   await close("now() + interval '1 hour'");
   const committer = openRedeemCommitter({ ...right, onAnnounced: () => undefined });

@@ -230,7 +230,7 @@ function fakeToken(kid: string, sub: string): string {
 describe("keys fetched by HTTP", () => {
   const COOLDOWN_MS = 10_000;
   const CACHED_MS = 600_000;
-  /** How long a verified token is accepted without another check of its signature. */
+  /** How long the service accepts a verified token without another check of its signature. Milliseconds. */
   const TRUSTED_MS = 5_000;
   let server: KeysServer;
   let users: UserAuthenticator;
@@ -383,7 +383,7 @@ describe("keys fetched by HTTP", () => {
       }
       expect(outcome(await marketClient(withoutKeys.url, token).listings())).toBe("503 unavailable");
       expect((await marketClient(withoutKeys.url, null).listings()).status).toBe(200);
-      // A malformed token is refused without fetching keys.
+      // The API refuses a malformed token without fetching keys.
       expect(outcome(await call(withoutKeys, "/products/x/buy", "Bearer nonsense", {}))).toBe("401 invalid_token");
     } finally {
       await withoutKeys.close();

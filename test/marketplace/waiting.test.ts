@@ -48,7 +48,7 @@ it("a buy that waits for a locked voucher gets a voucher of another batch that i
 /** Prepares a batch without vouchers to acquire. Returns a function that adds one and returns its id. */
 type Prepare = (partner: TestPartner) => Promise<() => Promise<string | undefined>>;
 
-/** Ways for a batch to get its first vouchers after a request was read. */
+/** Ways for a batch to get its first vouchers after the API has read a request. */
 const LATE_SUPPLY: [string, Prepare][] = [
   [
     "a batch whose window opens",

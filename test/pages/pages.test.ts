@@ -44,7 +44,7 @@ it.each([
   for (const accept of accepts) {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, kind } = await open(path, accept);
-      // The start page is the same for every reader, so it is compressed.
+      // The start page is the same for every reader, so the service compresses the page.
       const page = path === "/" ? "Accept, Accept-Encoding" : "Accept, Accept-Language";
       const vary = what === "page" ? page : "Accept";
       expect([status, headers.get("vary"), kind], String(accept)).toEqual([200, vary, what]);

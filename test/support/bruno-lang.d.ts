@@ -10,7 +10,7 @@ declare module "@usebruno/lang" {
     http: { method: string; url: string; auth: string };
     params?: (Entry & { type: "path" | "query" })[];
     body?: { json?: string };
-    /** Variables that are read from the response. */
+    /** Variables that Bruno reads from the response. */
     vars?: { res?: Entry[] };
     assertions?: Entry[];
     docs?: string;

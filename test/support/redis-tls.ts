@@ -12,7 +12,7 @@ export interface RedisTls {
   login: string;
   /** Arguments of `redis-server`, without its port. */
   settings: string[];
-  /** For operators: `redis-cli` and the tests' own connections. */
+  /** The user of operators: of `redis-cli` and the tests' own connections. */
   admin: { username: string; password: string };
 }
 

@@ -43,7 +43,7 @@ export async function connectRedis(redisUrl: string): Promise<Redis> {
 async function cloneTemplate(): Promise<{ name: string; ownerUrl: string; db: pg.Pool }> {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
-  // Copying the files takes half the time of writing every page to the WAL, which is the default.
+  // Copying the files takes half the time of the default, which writes every page to the WAL.
   await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")} STRATEGY FILE_COPY`);
   const ownerUrl = withPath(inject("databaseUrl"), name);
   const db = openLastingPool({ connectionString: ownerUrl, max: 8 });

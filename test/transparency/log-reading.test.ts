@@ -227,7 +227,7 @@ describe("after a checkpoint is published", () => {
     expect(stdout).toContain(`redemptions 1\namountUsd 40.25\nrowsHash ${statement.rowsHash}\n`);
     for (const change of ["note = NULL", "content = content || ' '"])
       await expect(servers.db.query(`UPDATE statements SET ${change}`)).rejects.toThrow("statement is permanent");
-    // Has the effect of restoring a backup that contains the redemptions but not the statement.
+    // The deletion has the effect of a backup that contains the redemptions but not the statement.
     await servers.db.query("UPDATE brands SET name = 'Renamed'");
     await bypassTriggers(servers.db, "DELETE FROM statements");
     await read();

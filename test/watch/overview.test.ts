@@ -456,7 +456,7 @@ it("the list of faults has each fault of the log, the most harmful first", async
   ]);
 });
 
-/** Sends a call that is refused. Returns by how many the overview's refusals then increase. */
+/** Sends a call that the API refuses. Returns the increase of the overview's refusals. */
 async function countRefusalsOf(method: string, path: string) {
   const countRefusals = async () => {
     await api.ctx.counts.send();

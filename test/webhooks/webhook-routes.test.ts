@@ -116,7 +116,7 @@ it("another organization's endpoint gets the same response as an unknown one", a
   expect((await call("GET", `/${id}`)).body.enabled).toBe(true);
 });
 
-/** URLs that are refused, by the reason. */
+/** URLs that the API refuses, by the reason. */
 const REFUSED: Record<string, string[]> = {
   "must be an address": [
     ...["no address", "ftp://shop.example.com/", "https:shop.example.com", "https://shop.example.com/a b"],
@@ -176,7 +176,7 @@ it("a wrong request for a webhook endpoint is refused with a message that names 
 });
 
 it("30 simultaneous requests create 20 endpoints, and a deletion allows one more", async () => {
-  // Repeats the request, because on a busy machine it may wait too long for the place of a deleted endpoint.
+  // A request waits for earlier ones. On a busy machine, it may get a 503, which the test repeats.
   const createAtLast = () => untilDecided(() => call("POST", "", { url: URL_OK }));
   const answers = await Promise.all(Array.from({ length: 30 }, createAtLast));
   const statuses = Map.groupBy(answers, ({ status }) => status);

@@ -28,7 +28,7 @@ const OF_OWNER = new Set([
 ]);
 const NAMES = ["marketplace", "transparency", "webhooks"];
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Without the statements of the log's worker, which runs as pva_log, and those of acts, which run as pva_admin.
+  // pva_api runs neither the statements of the log's worker (as pva_log) nor those of acts (as pva_admin).
   pva_api: statementsWithout(
     /\/console\/(actions\/|webhook-forms)|\/issuer\/|^src\/acts\/(?!db|roles)[a-z]+\/|\/(webhooks|marketplace)\/acts/,
     "src/main.ts",

@@ -123,7 +123,7 @@ it("both verifiers of chains give the published verdict for every hostile histor
   expect(rows).toBeGreaterThan(hostile.length / 2);
 });
 
-/** What the service's verifier finds in rows with these events, and a head that matches the last one. */
+/** What the service's verifier finds in rows with these events, and a chain head that matches the last event. */
 function verifyOwn({ entityId, events }: VectorChain) {
   const last = events.findLast((event) => event.sealStatus !== "Pending");
   const head = {

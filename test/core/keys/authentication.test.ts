@@ -221,7 +221,7 @@ function isThrough({ status }: Reply): boolean {
   return status !== 401 && status !== 403;
 }
 
-/** Calls until a key is refused. Returns the time of the last successful call, or 0. */
+/** Calls the API until it refuses the key. Returns the time of the last successful call, or 0. */
 async function lastCallThrough(secret: string, process: TestApi = api): Promise<number> {
   let last = 0;
   await until(async () => {

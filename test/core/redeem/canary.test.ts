@@ -113,7 +113,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   // An answer ends the time without an answer. Otherwise the next canary follows a second later.
   await until(() => added.length > asked + 1 || canary.read().silentMs !== SILENT_MS);
   expect(canary.read().silentMs).toBe(silentMs);
-  // In a worker of release 0.1.0 the job fails. Operators need not see such a failed job.
+  // A worker of release 0.1.0 fails this job, which operators need not see.
   expect(added).toContainEqual({ removeOnFail: true });
 });
 

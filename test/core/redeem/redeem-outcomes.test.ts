@@ -306,7 +306,7 @@ it("the sweeper begins no generation of reference_ends while a transaction adds 
   );
 });
 
-/** Sends a redeem of an expired voucher under this reference, which is refused. */
+/** Redeems an expired voucher under this reference, which the API refuses. */
 async function refuse(externalRef: string) {
   const { code } = await issue({ validUntil: new Date(Date.now() - 1_000) });
   return till.redeem({ code, externalRef });

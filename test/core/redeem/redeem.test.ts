@@ -191,7 +191,7 @@ it("redeem answers 400 for a wrong externalRef, code or ticket, and names it", a
     [{}, "code or ticket is required"],
     [{ code: null, ticket: null }, "code or ticket is required"],
     [{ code, ticket }, "code and ticket"],
-    // A bad note is refused even if the reference is confirmed.
+    // The API refuses a bad note even if the reference is confirmed.
     [{ code: "unknown", externalRef: "read-once", note: 5 }, "note"],
   ] as const) {
     const { status, body } = await shop.redeem({ externalRef: "bad-shape", ...named });

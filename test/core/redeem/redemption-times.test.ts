@@ -231,7 +231,7 @@ describe("the closed time", () => {
 
   it("after the clock is set back, redemptions get the time closed_until, and are listed after that time", async () => {
     const redeemSetBack = async () => {
-      // Has the effect of a clock a second ahead. On a busy machine, this second may pass before the redemption.
+      // The update has the effect of a clock a second ahead. On a busy machine, this second may pass too early.
       const closedUntil = later(await now(), 1_000);
       await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);
       const redeemed = await redeem();

@@ -104,7 +104,7 @@ it("all twelve symbols of a redeem code are random", () => {
         .replaceAll("-", "")
         .charAt(position);
     });
-    // Each symbol comes from the same number of byte values.
+    // Equally many byte values lead to each symbol.
     const counts = Map.groupBy(drawn, (symbol) => symbol);
     expect([...counts.keys()].sort().join("")).toBe(SYMBOLS);
     for (const [symbol, draws] of counts) expect(draws.length, symbol).toBe(8);

@@ -95,7 +95,7 @@ it("a batcher refuses an owner beyond its share of waiting items, but refuses no
   running.succeed();
   const second = await next();
   expect(second.items).toEqual(["crowd 0", "crowd 1", "crowd 2", "neighbour"]);
-  // The owner gets a place again, because items that no longer wait do not count.
+  // The batcher accepts the owner's item again, because items that no longer wait do not count.
   const again = batcher.submit("crowd 7");
   second.succeed();
   (await next()).succeed();

@@ -41,7 +41,7 @@ it("a shard's maximum of waiting jobs is its share of the queue's, but at least 
   expect(sharesOf(1)).toEqual([1, 1, 1]);
 });
 
-/** Takes all free places for the owner, and returns their number. */
+/** Takes as many units as the owner may hold, and returns their number. */
 function fill(shares: Shares, owner: string): number {
   let taken = 0;
   for (; shares.hasRoom(owner); taken += 1) shares.take(owner);

@@ -632,7 +632,7 @@ it.each([
 /** References that Postgres compares byte by byte. */
 const ALIKE = ["order-é", "order-e\u0301"].map((external_ref) => ({ external_ref }));
 
-/** A second row with the same key is rejected, and a row with other values is accepted. */
+/** Postgres rejects a second row with the same key, and accepts a row with other values. */
 it.each<[what: string, constraint: string, make: (changes: Row) => Make, key: Row, others: () => Row[]]>([
   ["a ticket", "reservations_pkey", reservation, { ticket: "rsv_twice" }, () => [{ ticket: "rsv_once" }]],
   [

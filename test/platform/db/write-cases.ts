@@ -23,14 +23,14 @@ export interface Two {
 }
 
 interface Case {
-  /** The change of the second voucher by another transaction after both were read. */
+  /** Another transaction's change of the second voucher, after this transaction has read both vouchers. */
   meanwhile: (two: Two) => PreparedStatements;
   writes: (two: Two) => PreparedStatements;
   /** Whether Postgres accepts the writes only after `meanwhile`. */
   needsMeanwhile?: true;
 }
 
-/** Cases by the data that is written. Each write was decided on the state of two vouchers. */
+/** Cases by the written data. Each write follows from the state of two vouchers. */
 export const CASES: Record<string, Case> = {
   "a reservation of a reserved voucher": {
     meanwhile: (two) => openReservations([reservation(two, secondOf(two))]),

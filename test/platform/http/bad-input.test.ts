@@ -495,7 +495,7 @@ function callsOf({ path, valid }: PostRoute) {
   const post = (body: unknown, headers: Record<string, string> = {}) => send("POST", url(path), { key, body, headers });
   return {
     post,
-    /** Expects an answer to a body that was read and is well-formed: its voucher or ticket does not exist. */
+    /** Expects an answer which shows that the API understood the body: the body's voucher or ticket does not exist. */
     async expectUnderstood(body: unknown, headers?: Record<string, string>): Promise<void> {
       const reply = await post(body, headers);
       if (releases) expect(reply).toMatchObject({ status: 200, body: { released: false } });

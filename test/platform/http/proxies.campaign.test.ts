@@ -143,7 +143,7 @@ describe.each(runnable)("the example for $name", (example) => {
     const { url, connections } = of(example);
     const before = connections();
     for (let count = 0; count < 50; count++) expect((await fetch(`${url}/healthz`)).status).toBe(200);
-    // May be more than zero, because HAProxy checks the API's health on new connections.
+    // The number may be more than zero, because HAProxy checks the API's health on new connections.
     expect(connections() - before).toBeLessThan(10);
   });
 

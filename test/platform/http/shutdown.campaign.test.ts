@@ -99,7 +99,7 @@ it("a stopping API answers the first request of an open connection, then closes 
   const { hostname, port } = new URL(api.url);
   const socket = connect(Number(port), hostname);
   await once(socket, "connect");
-  // A server accepts connections in order. So after an answer on a later connection, it has accepted this one.
+  // A server accepts connections in order. Once it answers on a later connection, it has accepted the earlier one.
   await (await fetch(`${api.url}/healthz`)).text();
   const closed = api.close();
   let text = "";

@@ -499,7 +499,7 @@ it("one owner may have 250 queued jobs and 1 250 waiting callers, which all get 
   asked.push(call(1, 2));
   expect(awaited.askForPlace(SUM)).toBe(false);
   await untilQueued(250);
-  // Another owner's job is added at once.
+  // The queue accepts another owner's job at once.
   expect(awaited.askForPlace({ a: 1, b: 3 })).toBe(true);
   const other = call(1, 3);
   await untilQueued(251);

@@ -8,7 +8,7 @@ import { slotOf } from "../../../src/platform/redis/slots.ts";
 const librarySlot: (key: string) => number = createRequire(import.meta.url)("cluster-key-slot");
 
 it("the computed slot of a hash tag equals Redis Cluster's slot", () => {
-  // From the specification of Redis Cluster: the CRC-16 of 123456789 is 0x31c3.
+  // In the specification of Redis Cluster, the CRC-16 of 123456789 is 0x31c3.
   expect(slotOf("123456789")).toBe(0x31c3 % 16_384);
   for (let n = 0; n < 200; n++) expect(slotOf(`tag:${n}:ü`)).toBe(librarySlot(`{tag:${n}:ü}`));
 });
