@@ -106,7 +106,7 @@ interface Issued extends z.output<typeof ISSUED> {
   otherBatch?: true;
 }
 
-/** The reference in its stored form, with the terms of the call. */
+/** The reference in its stored form, with the call's `terms`. */
 function referenceOf(productId: string, values: Values<typeof FIELDS>): IssueReference | null {
   const { issueRef, count: size, validUntil, audience, windowsOfPrograms: windows } = values;
   if (issueRef === null) return null;

@@ -171,7 +171,7 @@ export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly str
   return new Set(await lockFree(tx, voucherIds));
 }
 
-/** Vouchers by id, and the one time that the transaction uses for all decisions and rows. */
+/** Vouchers by id, and the time that the transaction uses for all decisions and rows. */
 export interface LockedVouchers {
   now: Date;
   vouchers: Map<string, LockedVoucher>;
