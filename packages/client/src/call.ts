@@ -112,7 +112,7 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
           ...(body !== undefined && { body: JSON.stringify(body) }),
           // Forbids caching, because some frameworks cache the responses of `fetch`.
           cache: "no-store",
-          // Follows no redirect, because it would send the key to another address.
+          // Follows no redirect, which would send the key to another address.
           redirect: "manual",
           signal: AbortSignal.timeout(timeoutMs),
         });

@@ -36,7 +36,7 @@ export function makeServiceCall(url: string, key: string, signal: AbortSignal): 
       method: body === undefined ? "GET" : "POST",
       headers: { "x-api-key": key, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      // Follows no redirect, because it would send the key to another address.
+      // Follows no redirect, which would send the key to another address.
       redirect: "manual",
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     })

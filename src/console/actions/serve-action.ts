@@ -192,7 +192,7 @@ function explainProblems(action: Action<never>, { problems }: InvalidValues): Re
 /** The label of a field, without a part in brackets at its end. */
 const labelOf = ({ fields }: Action<never>, name: string) => String(fields[name]?.label).replace(/ \(.*\)$/, "");
 
-/** A problem in the style of the API: the field's name and its problem. */
+/** A sentence about a problem: the label of the field, then the problem in the words of the API. */
 function say(action: Action<never>, name: string, problem: string): string {
   return `${labelOf(action, name)} ${inEnglish(problem)}.`;
 }
