@@ -72,7 +72,7 @@ export class ServiceProcesses {
     });
   }
 
-  /** From now on, restarts each process that ends. Before, a process that ends has failed to start. */
+  /** From now on, restarts each process that ends, unless its exit code is 0 and others of its kind run. */
   keepRunning(): void {
     this.#keepsRunning = true;
   }

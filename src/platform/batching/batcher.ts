@@ -184,7 +184,7 @@ interface Connection {
   uncork(): void;
 }
 
-/** Combines all writes of one event-loop turn into one system call, the main cost of a query in a busy process. */
+/** Combines the writes of an event-loop turn into one system call. System calls are a query's main cost. */
 export function writeOnceATurn(connection: Connection): void {
   const write = connection.write.bind(connection);
   let corked = false;

@@ -107,7 +107,7 @@ export class RateLimiter {
     const known = this.#windows.get(id);
     if (known !== undefined && known.endsAt > now) return known;
     if (this.#windows.size >= CALLERS_MAX) this.#windows.clear();
-    // A limit below CHUNKS has chunks of 0 tokens, so the limit is exact.
+    // A window of a limit below CHUNKS begins with 0 tokens, so the limit is exact.
     const tokens = Math.floor(this.limit / CHUNKS);
     const endsAt = now + WINDOW_MS;
     const left = this.limit - tokens;

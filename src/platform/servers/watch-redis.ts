@@ -5,7 +5,7 @@ import { problemsOf, type UnmetCheck } from "../checks.ts";
 import { namesCluster } from "../redis/addresses.ts";
 import { checkRedis, type RedisCheck } from "../redis/requirements.ts";
 
-/** Time between two checks while a server does not answer or a requirement is not met. Milliseconds. */
+/** Time between two checks while a server does not answer or no job can run. Milliseconds. */
 const CHECK_AGAIN_MS = 1_000;
 
 interface Watched {
@@ -15,7 +15,7 @@ interface Watched {
 
 /**
  * Compares the servers of REDIS_URL with the code's requirements on separate connections: at the start, and after each
- * reconnection or refused probe, until every server answers and meets all requirements.
+ * reconnection or refused probe, until every server answers and jobs can run.
  */
 export class RedisWatch {
   readonly #ctx: Watched;

@@ -5,7 +5,7 @@ import { AppError } from "../../api/errors.ts";
  * Refuses requests that a page of another site makes a browser send. The browser would add the stored password. Changes
  * are refused by the rule of Go's `http.CrossOriginProtection`: by `Sec-Fetch-Site`, or by `Origin` in older browsers.
  * A read is accepted only if a person navigates to it, because an image or a frame of another site must not leave audit
- * entries or use up limits. A request without both headers does not come from a browser, so it is accepted. `Origin`
+ * entries or use up limits. A request with neither header does not come from a browser, so it is accepted. `Origin`
  * may name the service's public address, because a proxy may have changed Host.
  * @throws AppError `cross_site`.
  */
