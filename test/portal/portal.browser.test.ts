@@ -69,7 +69,7 @@ const PAGES: [what: string, path: string, status: number][] = [
 const NARROW = { ...LOOKS[1][1], viewport: { width: 360, height: 740 }, locale: "de-DE" };
 
 describe.each([...LOOKS, ["narrow phone, German", NARROW] as const])("on a %s", (look, options) => {
-  it("every page passes axe, does not overflow and escapes hostile names", async () => {
+  it("every portal page passes axe, does not overflow and escapes hostile names", async () => {
     // One page for all, because each new page starts processes of the browser.
     const visited = await visit("about:blank", options);
     for (const [what, path, status] of PAGES) {
@@ -83,7 +83,7 @@ describe.each([...LOOKS, ["narrow phone, German", NARROW] as const])("on a %s", 
   });
 });
 
-it("a partner gets from today's sum to an order by keyboard, without JavaScript", async () => {
+it("a partner's user gets from today's sum to an order by keyboard, without JavaScript", async () => {
   const { page } = await visit(`${api.url}/portal`, { javaScriptEnabled: false });
   const { rows } = await db.query<{ sum: string }>(
     `SELECT sum(b.price_usd) FROM redemptions AS r
@@ -106,7 +106,7 @@ it("a partner gets from today's sum to an order by keyboard, without JavaScript"
   expect(await page.getByRole("list").last().innerText()).toMatch(/Issued[\s\S]*Redeemed/);
 });
 
-it("a search without a result shows a page that passes axe, with no word in the address", async () => {
+it("a portal search without a result shows a page that passes axe, with no searched word in the URL", async () => {
   const [look, phone] = LOOKS[1];
   const visited = await visit(`${api.url}/portal`, phone);
   await visited.page.getByLabel("Find an order").fill("nothing");
@@ -116,7 +116,7 @@ it("a search without a result shows a page that passes axe, with no word in the 
   await expectSound(visited, `portal, nothing found, ${look}`);
 });
 
-it("a partner's user downloads an order's receipt and verifies it on the page", async () => {
+it("a partner's user downloads an order's receipt from the portal and verifies it there", async () => {
   const { page, complaints } = await visit(`${api.url}/portal/orders/order-of-the-page`);
   expect(await page.locator(".life").innerText()).not.toContain("key_");
   expect(await page.getByRole("textbox", { name: "Receipt" }).isVisible()).toBe(false);
@@ -132,7 +132,7 @@ it("a partner's user downloads an order's receipt and verifies it on the page", 
   expect(complaints).toEqual([]);
 });
 
-it("a partner's user sees a plot whose bars match the numbers of the table", async () => {
+it("the portal's overview shows a plot whose bars match the numbers of its table", async () => {
   const { page } = await visit(`${api.url}/portal`);
   const bars = page.locator("svg.chart rect");
   const heights = await bars.evaluateAll((found) => found.map((bar) => bar.getBoundingClientRect().height));
@@ -144,7 +144,7 @@ it("a partner's user sees a plot whose bars match the numbers of the table", asy
   );
 });
 
-it("a bookkeeper reads each table on a phone without horizontal scrolling, and prints only figures", async () => {
+it("the portal's tables fit a phone without horizontal scrolling, and print only figures", async () => {
   const { page } = await visit(`${api.url}/portal`, NARROW);
   const month = `/portal/redemptions?month=${new Date().toISOString().slice(0, 7)}`;
   for (const path of ["/portal", "/portal/redemptions", month, STATEMENT, "/portal/activity"]) {
@@ -161,7 +161,7 @@ it("a bookkeeper reads each table on a phone without horizontal scrolling, and p
   }
 });
 
-it("a month's statement fits on one side of A4, with any number and length of names", async () => {
+it("the portal's monthly statement fits on one side of A4, with any number and length of names", async () => {
   const { page } = await visit(api.url + STATEMENT, { javaScriptEnabled: false, locale: "de-DE" });
   expect(await page.getByRole("row").count()).toBe(3 * (1 + 8 + 1 + 1));
   const pdf = (
@@ -174,7 +174,7 @@ it("a month's statement fits on one side of A4, with any number and length of na
   expect([...new Set((await page.evaluate(sizes)) as string[])].filter((size) => parseFloat(size) > 12)).toEqual([]);
 });
 
-it("a statement that the log has not signed yet asks its reader to reload the page", async () => {
+it("a portal statement that the log has not signed yet asks its reader to reload the page", async () => {
   const { page } = await visit(api.url + UNSIGNED_STATEMENT);
   expect(await page.getByText("It becomes final in a few seconds: then reload the page.").count()).toBe(1);
 });

@@ -117,7 +117,7 @@ describe("the numbers of the portal", () => {
     expect(refs).toHaveLength(301);
   });
 
-  it("the portal's CSV file of a day has each redemption of the API's list, in a form for spreadsheets", async () => {
+  it("the portal's CSV file of a day has each redemption of the partner API's list, for spreadsheets", async () => {
     const path = `/redemptions.csv?from=${daysAgo(1)}T00:00:00.000Z&to=${daysAgo(0)}T00:00:00.000Z`;
     const csv = await open(path);
     const sent = await fetch(`${api.url}/portal${path}`, { headers: basic(reader) });
@@ -138,7 +138,7 @@ describe("the numbers of the portal", () => {
     expect(csv.headers.get("content-disposition")).toBe(`attachment; filename=redemptions-${daysAgo(1)}.csv`);
   });
 
-  it("the portal's page of a month has the sums of its days, and links to its neighbours and its CSV", async () => {
+  it("the portal's page of a month has the sums of its days, and links to other months and its CSV file", async () => {
     const month = daysAgo(0).slice(0, 7);
     const before = dayOf(new Date(Date.parse(`${month}-01`) - DAY)).slice(0, 7);
     expect(sectionOf(await openOverview(), "month")).toContain(`/portal/redemptions?month=${month}"`);
@@ -175,7 +175,7 @@ describe("the numbers of the portal", () => {
     expect((await open("/redemptions?month=2999-12")).status).toBe(200);
   });
 
-  it("the portal's page of a month links to its statement, which has the sums and the file of the API", async () => {
+  it("the portal's page of a month links to the month's statement, with the partner API's sums and file", async () => {
     await openOverview();
     const month = daysAgo(0).slice(0, 7);
     const before = dayOf(new Date(Date.parse(`${month}-01`) - DAY)).slice(0, 7);
@@ -208,7 +208,7 @@ describe("the numbers of the portal", () => {
     }
   });
 
-  it("the menu leads to this month's statement, and a future statement says that its month has not begun", async () => {
+  it("the portal's menu leads to this month's statement, and a future statement says so", async () => {
     const [current, future] = [await open("/statement"), await open("/statement?month=2999-12")];
     expect(current.text).toContain('<a href="/portal/statement" aria-current="page">Statements</a>');
     expect(current.text).toContain("The statement is not final.");
@@ -217,7 +217,7 @@ describe("the numbers of the portal", () => {
     expect(future.text).toContain("0 redemptions, $0.00</strong>. This month has not begun.");
   });
 
-  it("the portal's days follow the organization's time zone, and its pages and CSV add UTC to each time", async () => {
+  it("the portal's days follow the organization's time zone, and pages and CSV files give times in UTC", async () => {
     const [ctx, id] = [provisioning(db), partner.organizationId];
     await changeOrganization.run(ctx, id, { timeZone: "America/New_York" });
     const headers = { ...basic(reader), "accept-language": "en-US" };
@@ -260,7 +260,7 @@ describe("the numbers of the portal", () => {
   });
 });
 
-it("the portal's activity pages show the feed's events, newest first, and link to each other both ways", async () => {
+it("the portal's activity pages show the feed's events, newest first, with links to both neighbours", async () => {
   await issueVouchers(db, partner, 250);
   await redeem(partner, till, "order-of-the-activity");
   const feed = await until(async () => {
@@ -293,7 +293,7 @@ it("the portal's activity pages show the feed's events, newest first, and link t
   expect(vouchersOn((await open("/activity", strangerReader)).text)).toHaveLength(2);
 });
 
-it("the activity page shows one kind of events by the product, the number and the order of each voucher", async () => {
+it("the portal's activity page can show only one kind of event, each with product, number and order", async () => {
   const redeemed = await open("/activity?types=voucher.instance.redeemed");
   expect(redeemed.text).not.toContain("<td>Issued</td>");
   expect(redeemed.text).toMatch(/<td>Redeemed<\/td><td><a href="[^"]+"><bdi>Pass<\/bdi>, no\. \d+<\/a><br><a href/);
@@ -307,7 +307,7 @@ it("the activity page shows one kind of events by the product, the number and th
 });
 
 describe("an order in the portal", () => {
-  it("an order in the portal shows its redemption and history, and its receipt once the log has it", async () => {
+  it("the portal's page of an order shows redemption and history, and the receipt once the log has it", async () => {
     const { status, text } = await open("/orders/order-of-the-portal");
     expect(status).toBe(200);
     expect(text).toMatch(/\$40\.25[\s\S]*<strong>Issued<\/strong>[\s\S]*<strong>Redeemed<\/strong>/);
@@ -315,7 +315,7 @@ describe("an order in the portal", () => {
     expect(await open("/orders/order-of-the-portal/receipt")).toMatchObject({ status: 409 });
   });
 
-  it("an erased order in the portal is found by both references, and shows no erased text", async () => {
+  it("both references of an erased order find it in the portal, without an erased text", async () => {
     const { code } = await redeem(partner, till, "Mrs. Gray 1");
     await erasePerson(provisioning(db), { by: "reference", ...partner, externalRef: "Mrs. Gray 1" }, null);
     const { location } = await search("Mrs. Gray 1");
@@ -335,14 +335,14 @@ describe("an order in the portal", () => {
     expect(unknown.text).toContain('type="search" value="none"');
   });
 
-  it("an order in the portal is found by its reference, its voucher code and its redeem code", async () => {
+  it("a portal search finds an order by its reference, its voucher code and its redeem code", async () => {
     for (const words of [" order-of-the-portal ", order.code.toLowerCase(), order.redeemCode]) {
       const found = await search(words);
       expect(found, words).toMatchObject({ status: 303, location: "/portal/orders/order-of-the-portal" });
     }
   });
 
-  it("a search in the portal for an unused voucher's code shows its status but not its code", async () => {
+  it("a portal search for an unused voucher's code shows the voucher's status but not its code", async () => {
     const { code: unused } = await issueVoucher(db, partner);
     const { status, text } = await search(unused);
     expect(status).toBe(200);
@@ -350,7 +350,7 @@ describe("an order in the portal", () => {
     expect(text.replace(`value="${unused}"`, "")).not.toContain(unused);
   });
 
-  it("a search in the portal puts no code into a URL, and a query or another site's form finds nothing", async () => {
+  it("a portal search puts no code into a URL, and a query or another site's form finds nothing", async () => {
     const codes = [order.code, order.redeemCode, (await issueVoucher(db, partner)).code];
     const pages = await Promise.all([...codes, `${order.code} x`].map((words) => search(words)));
     pages.push(await open("/orders/order-of-the-portal"), await open("/redemptions"));
@@ -366,7 +366,7 @@ describe("an order in the portal", () => {
     for (const headers of elsewhere) expect((await search(order.code, reader, api, headers)).status).toBe(403);
   });
 
-  it("a search without Sec-Fetch-Site is accepted from the service's own address, also through a proxy", async () => {
+  it("a portal search without Sec-Fetch-Site is accepted only from the service's own origin", async () => {
     const statusFrom = async (origin: string) => (await search(order.code, reader, api, { origin })).status;
     expect(await statusFrom("https://vouchers.test")).toBe(303);
     expect(await statusFrom(api.url)).toBe(303);
@@ -379,7 +379,7 @@ describe("an order in the portal", () => {
       expect([other, await statusFrom(other)]).toEqual([other, 403]);
   });
 
-  it("the portal escapes a hostile reference, and its link leads to the order's page", async () => {
+  it("the portal escapes a hostile reference, and the reference's link leads to the order's page", async () => {
     const reference = `${HOSTILE}/../?&#x`;
     const { key } = await makeKey(db, sandbox.organizationId);
     await redeem(sandbox, partnerClient(api.url, key), reference);
@@ -416,7 +416,7 @@ it.each([
     "Größe",
     "№1",
   ],
-])("an order's links have its reference in the query if a proxy might change a path: %s", async (reference) => {
+])("links to an order have its reference in the query if a proxy might change a path: %s", async (reference) => {
   await redeem(partner, till, reference);
   expect((await till.redemptions({ externalRef: reference })).status).toBe(200);
   const { location } = await search(reference);
@@ -429,7 +429,7 @@ it.each([
 });
 
 describe("another organization in the portal", () => {
-  it("another organization's order gets the same bytes as an unknown order, on its page and receipt", async () => {
+  it("the portal answers another organization's order with the same bytes as an unknown order", async () => {
     const paths = [
       ...[(ref: string) => `/orders/${ref}`, (ref: string) => `/orders/${ref}/receipt`],
       ...[(ref: string) => `/orders?externalRef=${ref}`, (ref: string) => `/receipt?externalRef=${ref}`],
@@ -447,7 +447,7 @@ describe("another organization in the portal", () => {
     }
   });
 
-  it("a search for another organization's order or code finds nothing", async () => {
+  it("a portal search for another organization's order or code finds nothing", async () => {
     const answerTo = async (words: string) => {
       const { status, text } = await search(words);
       return { status, text: text.replaceAll(words, "WORDS") };
@@ -471,7 +471,7 @@ describe("another organization in the portal", () => {
     expect((await open(`/redemptions.csv${query}`)).text).not.toContain("order-of-the-stranger");
   });
 
-  it("the portal refuses another organization's cursor", async () => {
+  it("the portal refuses a cursor of another organization", async () => {
     const next = nextOf((await open(`/redemptions?day=${daysAgo(1)}`)).text, "/portal");
     expect(next).toContain("cursor=");
     expect((await open(next)).status).toBe(200);
@@ -520,7 +520,7 @@ it.each([
   expect([file.status, file.headers.get("content-language")]).toEqual([200, null]);
 });
 
-it("the portal accepts a reading key as the password, with any user name and surrounding blanks", async () => {
+it("the portal accepts a key with voucher.read as the password, with any user name", async () => {
   for (const path of PATHS) {
     const without = await open(path, null);
     const challenge = 'Basic realm="Portal", charset="UTF-8"';
@@ -542,7 +542,7 @@ it("the portal accepts a reading key as the password, with any user name and sur
   }
 });
 
-it("the portal refuses a key that can redeem or cannot read", async () => {
+it("the portal refuses a key that can redeem and a key that cannot read", async () => {
   const others = [await readerOf(partner, { scopes: ["voucher.webhook"] })];
   others.push(await readerOf(partner, { scopes: ["voucher.redeem"] }));
   const error = expect.stringContaining("Ask the operator for one");
@@ -562,7 +562,7 @@ it("the portal refuses a key from an address outside its allowlist", async () =>
   expect((await open("", await readerOf(partner, { allowIps: ["127.0.0.1"] }))).status).toBe(200);
 });
 
-it("the portal counts pages for the key's limit, and wrong keys for the address's limit", async () => {
+it("the portal's requests count for the key's rate limit, and wrong keys for the address's rate limit", async () => {
   const limited = await startApi(servers, { RATE_LIMIT_RPS: "2" });
   const statuses = async (key: string) =>
     (await Promise.all(Array.from({ length: 12 }, () => open("/redemptions?day=x", key, limited)))).map(
@@ -572,7 +572,7 @@ it("the portal counts pages for the key's limit, and wrong keys for the address'
   expect(await statuses("pvk_WRONG")).toContain(429);
 });
 
-it("the portal counts searches that find nothing as misses", async () => {
+it("portal searches that find nothing count as unknown codes", async () => {
   const guarded = await startApi(servers, { MISS_LIMIT_PER_MINUTE: "3" });
   const key = await readerOf(partner);
   for (let guess = 1; guess <= 3; guess += 1) {
@@ -584,7 +584,7 @@ it("the portal counts searches that find nothing as misses", async () => {
   }
 });
 
-it("each response of the portal forbids caching, and inline code by its CSP", async () => {
+it("each portal response forbids caching, and its CSP forbids inline code", async () => {
   for (const path of [...PATHS, "/orders/none", "/redemptions?day=x"]) {
     for (const key of [reader, tillKey, null]) {
       const { headers, text } = await open(path, key);
@@ -596,7 +596,7 @@ it("each response of the portal forbids caching, and inline code by its CSP", as
   }
 });
 
-it("every response of the portal to a sandbox is marked as sandbox, and no other response is", async () => {
+it("every portal response to a sandbox is marked as sandbox, and no other portal response is", async () => {
   for (const path of ["", "/redemptions", "/activity", "/orders/none", "/redemptions?day=x", "/webhooks"]) {
     expect((await open(path, sandboxReader)).text, path).toContain('id="sandbox"');
     expect((await open(path)).text, path).not.toContain('id="sandbox"');
@@ -608,7 +608,7 @@ it("the portal's list of redemptions answers 405 to POST", async () => {
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
 
-it("the portal shows webhook endpoints to keys with voucher.webhook, only of their own organization", async () => {
+it("the portal shows webhook endpoints only to keys with voucher.webhook, of their own organization", async () => {
   for (const [id, { organizationId }] of [
     ["whk_of_the_partner", partner],
     ["whk_of_the_stranger", stranger],
@@ -651,7 +651,7 @@ it("the portal shows webhook endpoints to keys with voucher.webhook, only of the
   expect((await open("/webhooks", key)).text).toContain("Your organization has no webhook endpoints yet.");
 });
 
-it("the portal says that a webhook endpoint fails, when the next attempt is due, and that there are more", async () => {
+it("the portal says if a webhook endpoint fails, when the next attempt is due, and if more wait", async () => {
   await db.query(
     `INSERT INTO webhook_endpoints (id, organization_id, place, url, failures, failing_since)
      VALUES ('whk_failing', $1, 1, 'https://shop.example.com/hooks', 3, now())`,

@@ -43,7 +43,7 @@ it("a CSV file for spreadsheets has a semicolon as its separator in languages wi
   }
 });
 
-it("a CSV file for spreadsheets has an apostrophe before formulas, and no other changes", async () => {
+it("a CSV file for spreadsheets puts an apostrophe before formulas, and changes no other text", async () => {
   const formulas = ["=1+1", "+49", "-1", "@SUM(A1)", "\tx", '=HYPERLINK("http://x","y")', "\r=1"];
   const others = ["order-1", "00123", "1E5", "MAR-1", "a=b", " =1", "O'Neill", '"x"'];
   for (const [texts, mark] of [

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await issueVouchers(db, partner, 1, { windows: OPEN });
 });
 
-it("the rows of new vouchers break no rule", async () => {
+it("the rows of new vouchers break no rule of assertInvariants", async () => {
   expect(await findBrokenRows(db, RULES)).toEqual([]);
   expect(await findBrokenChains(db)).toEqual([]);
 });
@@ -128,12 +128,12 @@ const PLANTED: [rule: string, statements: string[]][] = [
   ["every event gets sealed", [event(PLAIN, "voided")]],
 ];
 
-it("each rule has rows that break it", () => {
+it("each rule of assertInvariants has rows that break it", () => {
   const planted = new Set(PLANTED.map(([rule]) => rule));
   expect(planted).toEqual(new Set([...Object.keys(RULES), CHAINS_VERIFY]));
 });
 
-it.each(PLANTED)("the rule that %s is broken by %j", async (rule, statements) => {
+it.each(PLANTED)("the rule of assertInvariants that %s is broken by %j", async (rule, statements) => {
   const client = await db.connect();
   try {
     await client.query("BEGIN");

@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 const codeOf = (at: number) => String(vouchers[at]?.code);
 
-it("an empty log serves nothing, and receipts answer not_logged_yet", async () => {
+it("an empty transparency log serves nothing, and receipts answer not_logged_yet", async () => {
   expect(await openOperatorsPage()).toContain("This deployment has no log. voucherctl log init begins it.");
   for (const path of ["checkpoint", "policy", "tile/0/000.p/1", "tile/entries/000.p/1"]) {
     expect((await get(path)).status, path).toBe(404);
@@ -76,7 +76,7 @@ describe("after a checkpoint is published", () => {
     expect(page).toContain("Last pass Unknown: no worker with the log's key has run");
   });
 
-  it("the checkpoint and the policy are public, including for pages of other origins", async () => {
+  it("the log's checkpoint and policy are public, including for pages of other origins", async () => {
     const { status, headers, bytes } = await get("checkpoint");
     expect(status).toBe(200);
     expect(parseCheckpoint(bytes.toString())).toMatchObject({ origin: "vouchers.test/log", size: 301 });
@@ -89,7 +89,7 @@ describe("after a checkpoint is published", () => {
     expect(policy.logs.map(({ key }) => key.text)).toEqual([tlogKey.text]);
   });
 
-  it("tiles and entries contain the leaves in every width, and can be cached for a year", async () => {
+  it("the log's tiles and entry bundles contain the leaves in every width, and can be cached for a year", async () => {
     const leaves = await readLeaves(servers.db);
     for (const [path, from, to] of [
       ["000", 0, 256],
@@ -109,7 +109,7 @@ describe("after a checkpoint is published", () => {
     expect((await get("tile/1/000.p/1")).bytes).toHaveLength(32);
   });
 
-  it("a tile beyond the checkpoint's size, or with another spelling of its path, is not found", async () => {
+  it("a tile that is beyond the checkpoint's size or has another spelling of its path gets 404", async () => {
     for (const path of [
       ...["tile/0/001", "tile/0/001.p/46", "tile/0/002.p/1", "tile/1/000", "tile/1/000.p/2", "tile/2/000.p/1"],
       ...["tile/0/0", "tile/0/000.p/0", "tile/entries/001", "tile/7/000", "tile/0/%30%30%30", "tile/", "nothing"],
@@ -136,7 +136,7 @@ describe("after a checkpoint is published", () => {
     expect((await till.eventReceipt(codeOf(0), 2)).body).toBe(body);
   });
 
-  it("the public proof has no payload, and proves only the recordHash", async () => {
+  it("the public proof of an event has no payload, and proves only the recordHash", async () => {
     const proof = await (await proofOf(1, 7)).text();
     expect(proof).not.toContain("extra");
     const { body } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${vouchers[7]?.id}`);
@@ -166,7 +166,7 @@ describe("after a checkpoint is published", () => {
     expect(audit).toMatchObject({ problems: [], erased: 1 });
   });
 
-  it("an event is broken, not erased, if the database's owner removed or changed its payload", async () => {
+  it("an event is reported as broken, not erased, if the database's owner removed or changed its payload", async () => {
     const lost = "payload = NULL, erased_by = NULL";
     const changes = [lost, "payload = NULL, erased_by = 3", "payload = replace(payload, 'order', 'Order')"];
     await servers.db.query(`
@@ -236,7 +236,7 @@ describe("after a checkpoint is published", () => {
     expect(again).toMatchObject({ final: true, note: statement.note, lines: [{ brand: "Renamed" }] });
   });
 
-  it("an unknown sequence of a voucher has no receipt and no proof", async () => {
+  it("an unknown sequence of a voucher's events has no receipt and no proof", async () => {
     for (const sequence of ["0", "3", "01", "-1", "1.0", "99999999999", "x", "1%00"]) {
       const reply = await till.eventReceipt(codeOf(3), sequence);
       expect([reply.status, reply.body.code], sequence).toEqual([404, "not_found"]);

@@ -27,7 +27,7 @@ const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching
 const FIRST = "log_slot = (SELECT min(log_slot) FROM voucher_events)";
 const LAST = "log_slot = (SELECT max(log_slot) FROM voucher_events)";
 
-it("log audit accepts an intact log and reports every change made to it", async () => {
+it("log audit accepts an intact log and reports every change made to the log", async () => {
   await begin();
   await issue(700);
   await run();
@@ -75,7 +75,7 @@ it("log audit finds an event that was cut off the end of a chain", async () => {
   expect((await audit()).problems).toEqual(["leaf 3 belongs to no event"]);
 });
 
-it("a restored database's log signs nothing until its recovery, then continues after the loss", async () => {
+it("a restored database's log signs nothing before its recovery, then continues after the lost leaves", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   expect(await exportTo("copy")).toBe(800);
   await restore();
@@ -99,7 +99,7 @@ it("a restored database's log signs nothing until its recovery, then continues a
   expect(await monitor("now", { keep: true })).toMatchObject({ before: 800, size: 820 });
 });
 
-it("a restored database keeps the leaf of every remaining event", async () => {
+it("a restored database's log keeps the leaf of every remaining event", async () => {
   await begin();
   await issue(300);
   await run();
@@ -151,7 +151,7 @@ it("a restored database keeps the leaf of every remaining event", async () => {
   await assertInvariants(db);
 });
 
-it("a restored database's log is recovered without an anchor, up to the copy's checkpoint", async () => {
+it("log recover without an anchor recovers a restored database's log up to the copy's checkpoint", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();
@@ -162,7 +162,7 @@ it("a restored database's log is recovered without an anchor, up to the copy's c
   expect(await run()).toMatchObject({ published: 20, refused: null });
 });
 
-it("a restored database's log is recovered from an old copy, then from a newer one", async () => {
+it("log recover recovers a restored database's log from an old copy, and later from a newer copy", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("behind");
   await issue(7);
@@ -185,7 +185,7 @@ it("a restored database's log is recovered from an old copy, then from a newer o
   await assertInvariants(db);
 });
 
-it("a restored database's log is not recovered from a copy with another leaf", async () => {
+it("log recover refuses a copy of the log that has another leaf than the restored database", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();

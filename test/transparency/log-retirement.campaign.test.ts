@@ -81,14 +81,14 @@ it("a retired log's receipts stay valid under its policy, and the next log has t
   expect(await monitor("next")).toMatchObject({ before: 306 });
 });
 
-it("a second retirement of a log only exports it again", async () => {
+it("a second log retire for the same log only exports the log again", async () => {
   await retireThree();
   expect(await retire({ directory: at("again") })).toMatchObject({ size: 3, exported: 3, anchorsWritten: [] });
   expect(sha256("again/last-checkpoint")).toBe(sha256("retired/last-checkpoint"));
   expect(await audit()).toMatchObject({ leaves: 4, retirements: 1, problemCount: 0 });
 });
 
-it("a log can be retired into the directory of an export that was killed", async () => {
+it("log retire can export into the directory of an export that was killed", async () => {
   await begin();
   await run();
   mkdirSync(at("retired"));
@@ -109,7 +109,7 @@ it("log audit finds a change at the end of a retired log", async () => {
   ]);
 });
 
-it("a log is not retired, and nothing changes, if a condition is not met", async () => {
+it("log retire changes nothing if a condition is not met", async () => {
   writeFileSync(files.anchor, "");
   await expect(retire()).rejects.toThrow(/has no log/);
   rmSync(files.anchor);
@@ -174,7 +174,7 @@ it("a retired log serves no checkpoint that its worker publishes after the retir
   expect([await late, await findPublished(db)]).toEqual([false, null]);
 });
 
-it("a restored log without its last leaves is retired only if the loss is accepted", async () => {
+it("log retire retires a restored log that lacks its last leaves only if the loss is accepted", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   await exportTo("copy");
   await monitor("copy");
@@ -192,7 +192,7 @@ it("a restored log without its last leaves is retired only if the loss is accept
   await expect(monitor("next", { retired: ORIGIN })).rejects.toThrow(/has 304 leaves, and had 800/);
 });
 
-it("a database from before the retirement continues with the next log after both recoveries", async () => {
+it("a database restored from before log retire continues with the next log after both recoveries", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 5 });
   await retire();
   await issue(3);
@@ -210,7 +210,7 @@ it("a database from before the retirement continues with the next log after both
   expect(await audit()).toMatchObject({ leaves: 19, events: 10, lost: 8, retirements: 1, problemCount: 0 });
 });
 
-it("a retirement that is killed at any statement had no effect, or the next run completes it", async () => {
+it("log retire that is killed at any statement had no effect, or the next run completes it", async () => {
   await begin();
   await issue(10);
   await run();

@@ -106,7 +106,7 @@ function serveEvents(entityId: string, events: object[], hasMore = false): LogSo
 
 const { chains, broken }: Vectors = JSON.parse(readFileSync(VECTORS_FILE, "utf8"));
 
-it("log audit --url reports a sealed event after a pending one, and a pending event with a hash", async () => {
+it("log audit --url reports a sealed event after a pending event, and a pending event with a hash", async () => {
   await begin();
   await issue(1);
   await run();
@@ -149,7 +149,7 @@ it("log export fails if the database lacks a tile, and writes no checkpoint", as
   expect(readdirSync(at("copy"))).not.toContain("checkpoint");
 });
 
-it("log backfill adds the events from before the log once, even after an interruption", async () => {
+it("log backfill adds events from before the log exactly once, even after an interruption", async () => {
   await issue(5_000);
   await tamper(db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
   await issue(10);
@@ -180,7 +180,7 @@ async function exportTwice() {
   }
 }
 
-it("log monitor refuses a log that shrinks, forks or is renamed, and keeps the proof of a fork", async () => {
+it("log monitor refuses a log that shrinks, forks or is renamed, and stores the proof of a fork", async () => {
   await exportTwice();
   expect(await monitor("small", { keep: true })).toMatchObject({ size: 300, before: 0, cosignedAge: null });
   expect(await monitor("large", { keep: true })).toMatchObject({ size: 600, before: 300 });
@@ -196,7 +196,7 @@ it("log monitor refuses a log that shrinks, forks or is renamed, and keeps the p
   expect(read("seen/refused-600").toString()).toBe(fork);
 });
 
-it("log monitor proves a fork from the tiles of a larger tree, but does not report damage as a fork", async () => {
+it("log monitor proves a fork from a larger tree's tiles, but does not report damage as a fork", async () => {
   await exportTwice();
   const fork = new TreeAppender(0, []);
   fork.append(Buffer.alloc(300 * 32, 7));
@@ -215,7 +215,7 @@ it("log monitor proves a fork from the tiles of a larger tree, but does not repo
   expect(refusals()).toEqual([]);
 });
 
-it("log monitor stores only bundles that the checkpoint proves, and replaces a damaged one", async () => {
+it("log monitor stores only entry bundles that the checkpoint proves, and replaces a damaged bundle", async () => {
   await exportTwice();
   for (const path of ["tile/entries/001", "tile/entries/002.p/88"]) {
     const good = read(`large/${path}`);
@@ -234,7 +234,7 @@ it("log monitor stores only bundles that the checkpoint proves, and replaces a d
   expect(refusals()).toEqual([]);
 });
 
-it("log monitor explains a damaged saved checkpoint, and changes nothing", async () => {
+it("log monitor explains that its saved checkpoint is damaged, and changes nothing", async () => {
   await exportTwice();
   await monitor("small");
   const kept = read("seen/checkpoint").toString();

@@ -48,7 +48,7 @@ beforeAll(async () => {
   await redeem(2);
 });
 
-it("the verifier file verifies a receipt without a network, and shows its contents", async () => {
+it("the downloadable verifier page verifies a receipt without a network, and shows its contents", async () => {
   const { page, complaints } = await visit("about:blank", { offline: true });
   const requests: string[] = [];
   page.on("request", (request) => requests.push(request.url()));
@@ -69,7 +69,7 @@ it("the verifier file verifies a receipt without a network, and shows its conten
   expect([requests, complaints]).toEqual([[FILE], []]);
 });
 
-it("the verifier file accepts every valid receipt, and rejects broken ones unless pasting mends them", async () => {
+it("the downloadable verifier page accepts valid receipts, and rejects those that a paste does not mend", async () => {
   const { page } = await visit(FILE);
   for (const { receipt, name } of [...vectors.receipts, ...vectors.unusual]) {
     expect((await verify(page, receipt, vectors.policy)).look, name).toBe("good");
@@ -94,7 +94,7 @@ it("the verifier file accepts every valid receipt, and rejects broken ones unles
   ]);
 });
 
-it("the verifier file verifies nothing without a receipt and a policy that names its log", async () => {
+it("the downloadable verifier page needs a receipt and a policy that names the receipt's log", async () => {
   const { page } = await visit(FILE);
   for (const [receipt, policy, look, words] of [
     [redemption, "", "waiting", /Whom do you trust/],
@@ -117,14 +117,14 @@ it("the verifier file verifies nothing without a receipt and a policy that names
   }
 });
 
-it("a saved copy of the verifier file uses the policy that was saved with it", async () => {
+it("a saved copy of the downloadable verifier page uses the policy that was saved with it", async () => {
   const withPolicy = (markup: string) => markup.replace(/(<textarea id="policy"[^>]*>)/, `$1${vectors.policy}`);
   const { page, complaints } = await visit(saveCopy("verifier.html", withPolicy));
   expect((await verify(page, redemption)).look).toBe("good");
   expect(complaints).toEqual([]);
 });
 
-it("the verifier file's content security policy allows no other script and no request", async () => {
+it("the downloadable verifier page's content security policy allows no other script and no request", async () => {
   const forged = `<script>document.title = "forged"</script><img src="${api.url}/assets/x">`;
   const { page, complaints } = await visit("about:blank");
   const requests: string[] = [];
@@ -135,7 +135,7 @@ it("the verifier file's content security policy allows no other script and no re
   expect(requests.filter((url) => url.startsWith("http"))).toEqual([]);
 });
 
-it("the verifier file in a browser without Ed25519 reports no receipt as verified, and says why", async () => {
+it("the downloadable verifier page says if the browser lacks Ed25519, and reports no receipt as verified", async () => {
   const { page } = await visit("about:blank");
   await page.addInitScript(
     "crypto.subtle.importKey = () => Promise.reject(new DOMException('no', 'NotSupportedError'))",
@@ -151,7 +151,7 @@ it("the verifier file in a browser without Ed25519 reports no receipt as verifie
   expect((await verify(page, String(broken?.receipt))).look).toBe("bad");
 });
 
-it("the verification page verifies a sandbox's receipt against its history, and sends nothing", async () => {
+it("the verification page verifies a sandbox's receipt against the voucher's history, and sends nothing", async () => {
   const { page, complaints } = await visit(first);
   await page.locator("#verdict.good").waitFor();
   const requests: string[] = [];
@@ -191,7 +191,7 @@ it("the verification page says if a receipt contradicts the displayed history", 
   await photograph(page, "receipt, contradiction");
 });
 
-it("the verification page shows which entries are in the log, and reloads until all are", async () => {
+it("the verification page shows which entries are in the log, and reloads until all entries are", async () => {
   const { page, complaints } = await visit(first);
   expect(await page.locator("#log").innerText()).toBe(
     "Every entry here is in the log vouchers.test/log, up to its signed state of 5 entries.",
@@ -211,16 +211,14 @@ it("the verification page shows which entries are in the log, and reloads until 
   expect(complaints).toEqual([]);
 });
 
-it("the verification page offers the verifier file as a download", async () => {
+it("the verification page offers the downloadable verifier page", async () => {
   const { page } = await visit(first);
   const download = page.waitForEvent("download");
   await page.getByRole("link", { name: "The same as a file" }).click();
   expect(readFileSync(await (await download).path(), "utf8")).toBe(readFileSync("dist/receipt-verifier.html", "utf8"));
 });
 
-it.each(
-  LOOKS,
-)("the verifier file and the verification page pass axe and do not overflow on a %s", async (look, options) => {
+it.each(LOOKS)("both pages that verify receipts pass axe and do not overflow on a %s", async (look, options) => {
   for (const [what, address] of [
     ["file", FILE],
     ["history", first],

@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const FORGED = Buffer.alloc(32, 7);
 
-it("the sequencer puts every sealed event into the tree in chain order, and serves the root", async () => {
+it("the sequencer adds every sealed event to the log's tree in chain order, and serves the root", async () => {
   const issued = await issueVouchers(db, partner, 520, { validUntil: new Date(Date.now() - 1_000) });
   expect(await run()).toMatchObject({ placed: 0, size: 0, refused: null });
   expect([await tree(), await published(), existsSync(files.anchor)]).toEqual([null, null, false]);
@@ -52,7 +52,7 @@ it("the sequencer puts every sealed event into the tree in chain order, and serv
   expect(parseCheckpoint(readAnchor())?.size).toBe(1_040);
 });
 
-it("the sequencer waits for a tree that another process has locked or witnesses have not confirmed", async () => {
+it("the sequencer adds no leaf while another process locks the tree or witnesses have not confirmed it", async () => {
   await begin();
   await issue(3);
   const { run } = open();
@@ -65,7 +65,7 @@ it("the sequencer waits for a tree that another process has locked or witnesses 
   expect(await run()).toMatchObject({ placed: 3 });
 });
 
-it("the sequencer signs the commits from before a crash, with the same bytes each time", async () => {
+it("the sequencer signs a tree that was committed before a crash, with the same bytes each time", async () => {
   await begin();
   await issue(5);
   const before = await tree();
@@ -96,7 +96,7 @@ describe("a tree that was changed in the database", () => {
   /** The checkpoints that the log has signed and serves. */
   const signed = async () => [readAnchor(), (await published())?.note, state()];
 
-  it("a tree that was changed in the database is refused before it is signed, until it is repaired", async () => {
+  it("the sequencer refuses to sign a tree that was changed in the database, until the tree is repaired", async () => {
     const running = await begun(5);
     const [before, asked] = [await signed(), roots.length];
     const expectRefused = async (reason: RegExp) => {
@@ -162,14 +162,14 @@ describe("a tree that was changed in the database", () => {
   it.each([
     ["before the pass locks it", "SELECT FROM log_tree FOR UPDATE; LOCK TABLE log_batches", forge(9)],
     ["before the pass reads the leaves", "LOCK TABLE log_batches", forge(5).replace(/UPDATE log_tree.*/, "")],
-  ])("a tree that was changed in the database %s is never signed", (_, lock, change) =>
+  ])("the sequencer never signs a tree that was changed in the database %s", (_, lock, change) =>
     changeDuring(async (outside, startPass) => {
       await outside.query(lock);
       await startPass();
       await outside.query(`${change}; COMMIT`);
     }));
 
-  it("a tree that is changed in the database between COMMIT and signature is never signed", () =>
+  it("the sequencer never signs a tree that is changed in the database between COMMIT and signature", () =>
     changeDuring((outside, startPass) =>
       besideTransaction(db, async (first) => {
         await first.query("LOCK TABLE log_batches");
@@ -189,7 +189,7 @@ it.each([
   "2199023255552",
   "0",
   "-1",
-])("a batch with the id %s, which no sequence has drawn, is set aside until the owner deletes it", async (id) => {
+])("the sequencer sets aside a leaf batch with the undrawn id %s until the owner deletes it", async (id) => {
   const { run } = await begun(5);
   await tamper(
     db,
@@ -247,7 +247,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     payload: "UPDATE voucher_events SET payload = '{}'",
   };
 
-  it("a person with pva_api can only add a leaf to the log, and an audit finds it", async () => {
+  it("a person with the role pva_api can only add a leaf to the log, and an audit finds the leaf", async () => {
     const attempt = connect(servers.databaseUrl);
     const { payload, ...changes } = CHANGES;
     const restore = await backUp(db);
@@ -263,7 +263,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     await restore();
   });
 
-  it("a person with pva_admin can add a leaf or stop the log, but change nothing published", async () => {
+  it("a person with the role pva_admin can add a leaf or stop the log, but change nothing published", async () => {
     const attempt = connect(servers.adminUrl);
     for (const change of ["served", "policy", "lost", "event"] as const)
       expect(await attempt(CHANGES[change]), change).toBe(NOT_ALLOWED);
@@ -281,7 +281,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     expect(await run()).toMatchObject(refused(/^The database states 7 leaves/));
   });
 
-  it("the log repairs any change with the owner's rights or stops, or its audit reports the change", async () => {
+  it("after any change by the database's owner, the log repairs it or stops, or log audit reports it", async () => {
     const attempt = connect(servers.ownerUrl);
     const change = async (statement: string) =>
       expect(await attempt(`SET LOCAL session_replication_role = replica; ${statement}`), statement).toBeNull();
@@ -341,7 +341,7 @@ it("a deleted anchor stops a new process until an operator accepts the loss", as
   expect(await run()).toMatchObject({ refused: null, published: 5 });
 });
 
-it("no checkpoint is served while the anchor cannot be written, and the pass reports it", async () => {
+it("no checkpoint is served while the anchor cannot be written, and the sequencer reports it", async () => {
   const { run } = await begun(5);
   rmSync(files.directory, { recursive: true });
   await issue(1);
@@ -361,7 +361,7 @@ it("a second host's anchor follows the checkpoints that the first host serves", 
   expect(readFileSync(other, "utf8")).toBe(readAnchor());
 });
 
-it("an anchor stops every pass and `log init` if the database lacks the anchor's log", async () => {
+it("an anchor stops the sequencer and `log init` if the database lacks the anchor's log", async () => {
   await writeAnchor(2);
   expect(await run()).toMatchObject(refused(/has no log, but an anchor has one/));
   await expect(begin(true)).rejects.toThrow(/knows 2 leaves, the database 0/);
@@ -423,7 +423,7 @@ it("witnesses cosign every checkpoint, and remember the last one over restarts",
   }
 });
 
-it("without a quorum of witnesses no new checkpoint is served, but events still get positions", async () => {
+it("without a quorum of witnesses no new checkpoint is served, but events get their positions", async () => {
   const { url } = await startWitness(servers, files);
   files.setWitnesses([url, await startFake((response) => response.writeHead(500).end())]);
   const { report } = await begun(4);
@@ -461,7 +461,7 @@ it.each<[string, Answer]>([
   expect(await run()).toMatchObject({ size: 4, published: 4, cosigned: 1 });
 });
 
-it("the sequencer writes no tree to the anchor while witnesses contradict the tree", async () => {
+it("the sequencer does not write to the anchor a tree that witnesses contradict", async () => {
   let refuses = false;
   files.setWitnesses([await startRefusing((note) => refuses && parseCheckpoint(note)?.size === 9)]);
   const { run } = await begun(4);
@@ -510,7 +510,7 @@ it.each([4, 0])("witnesses stop a log that was restored to %i leaves and has los
   expect([(await tree()).size, state()]).toEqual([count, seen]);
 });
 
-it("witnesses replace a deleted anchor if enough of them respond", async () => {
+it("witnesses stand in for a deleted anchor if enough of them respond", async () => {
   const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
   files.setWitnesses(witnesses.map(({ url }) => url));
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 2 });
@@ -527,7 +527,7 @@ it("witnesses replace a deleted anchor if enough of them respond", async () => {
   });
 });
 
-it("without its anchor, a log sends its witnesses only text that it has signed", async () => {
+it("without an anchor, the sequencer sends witnesses only a checkpoint that its log has signed", async () => {
   const { url, state } = await startWitness(servers, files);
   files.setWitnesses([url]);
   await begun(4);
@@ -552,7 +552,7 @@ it("a new log begins even if its witnesses do not cosign an empty tree", async (
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 1, refused: null });
 });
 
-it("the log's settings refuse an unsafe key file, an unsuitable policy and a missing anchor", async () => {
+it("the sequencer refuses an unsafe key file, an unsuitable policy and a missing anchor", async () => {
   chmodSync(files.env.LOG_KEY_FILE, 0o640);
   await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
   chmodSync(files.env.LOG_KEY_FILE, 0o600);

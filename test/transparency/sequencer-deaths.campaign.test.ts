@@ -8,7 +8,7 @@ import { useLog } from "../support/use-log.ts";
 
 const { servers, db, files, issue, begin, open, run } = useLog();
 
-it("a sequencer killed at any statement loses and doubles no leaf, and signs no contradicting notes", async () => {
+it("a sequencer killed at any statement loses and doubles no leaf, and signs no contradiction", async () => {
   await begin();
   await issue(300);
   const notes = new KeptNotes();

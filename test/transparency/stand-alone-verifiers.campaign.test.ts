@@ -90,7 +90,7 @@ describe.each(STAND_ALONE)("the stand-alone verifier $name", ({ command, script,
     }
   });
 
-  it("the stand-alone verifiers refuse a malformed vkey and a signature that is too short", () => {
+  it("the stand-alone verifiers refuse a malformed public key and a signature that is too short", () => {
     const receipt = String(receipts[2]?.receipt);
     const cut = (vkey: string) => vkey.replace(/\+([^+]+)\+(.+)$/, "+$1+AVBh");
     const short = receipt.replace(/^(— \S*witness\S* \S{8})\S+$/m, "$1");
@@ -121,7 +121,7 @@ describe.each(STAND_ALONE)("the stand-alone verifier $name", ({ command, script,
     }
   });
 
-  it("the stand-alone verifiers without the log's vkey or the file exit with 2", () => {
+  it("the stand-alone verifiers exit with 2 without the log's public key or the receipt's file", () => {
     const { status, stderr } = run(String(receipts[2]?.receipt), []);
     expect([status, stderr]).toEqual([2, "Cannot verify: name a receipt and the vkey of its log.\n"]);
     const missing = spawnSync(command, [script, join(directory, "missing"), keys.log.vkey], { encoding: "utf8" });

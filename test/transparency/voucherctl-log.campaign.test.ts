@@ -25,7 +25,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
   });
   afterAll(() => own.close());
 
-  it("log keygen writes a key file that only its owner can read, and replaces no file", async () => {
+  it("log keygen writes a key file that only its owner can read, and overwrites no file", async () => {
     expect(statSync(at("log.key")).mode & 0o777).toBe(0o600);
     const again = await voucherctl.run(["log", "keygen", "--origin", "cli.test/log", "--out", at("log.key")]);
     expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/exists already/) });
@@ -49,7 +49,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     expect((await voucherctl.run([...verify.slice(0, -1), at("missing")])).exitCode).toBe(2);
   });
 
-  it("log monitor continues from its saved checkpoint, verifies a receipt, and exits 69 for a silent log", async () => {
+  it("log monitor continues from its saved checkpoint, and exits with 69 for a silent log", async () => {
     const watch = ["log", "monitor", `${own.api.url}/log`, "--policy", at("policy"), "--state", at("seen"), "--keep"];
     expect(await voucherctl.json(...watch, "--receipt", at("receipt"))).toMatchObject({
       size: 2,
@@ -108,7 +108,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     });
   });
 
-  it("log retire refuses, and exports nothing, while a worker of the log runs", async () => {
+  it("log retire refuses and exports nothing while a worker of the log runs", async () => {
     await voucherctl.json("log", "keygen", "--origin", "cli.test/log2", "--out", at("log2.key"));
     const next = { ...own.env, LOG_KEY_FILE: at("log2.key"), LOG_POLICY: "", REDIS_URL: servers.redisUrl };
     const retire = ["log", "retire", "cli.test/log", "--reason", "key leaked", "--to", at("retired")];
@@ -152,7 +152,7 @@ async function startDeployment() {
   return { vkey, env, api, partner, voucherId: String(voucher?.id), receipt: receipt.body, close };
 }
 
-it("log audit detects, by an anchor or a witness, a restore that set back database and checkpoint", async () => {
+it("log audit detects, by an anchor or a witness, that database and checkpoint were set back together", async () => {
   const own = await openTestServers();
   const command = openVoucherctl(own);
   const log = makeTlogFiles();
@@ -200,7 +200,7 @@ it.each([
   ["with a key that others can read", 0o644, {}, /Other users can read LOG_KEY_FILE/],
   ["with a key and without an anchor", 0o600, {}, /^LOG_KEY_FILE requires .* set LOG_ANCHOR\.$/m],
   ["under another name", 0o600, { LOG_ORIGIN: "other.test/log" }, /LOG_ORIGIN is other.test\/log/],
-])("a worker for the log does not start %s", async (_, mode, more, reason) => {
+])("a worker for the transparency log does not start %s", async (_, mode, more, reason) => {
   chmodSync(files.env.LOG_KEY_FILE, mode ?? 0o600);
   const { exitCode, stderr } = await runNode(["workers/main.ts"], {
     BASE_URL: "https://vouchers.test",

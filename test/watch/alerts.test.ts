@@ -54,7 +54,7 @@ it("only one of several API processes sends the start and the end of a red fault
   }
 });
 
-it("a fault with another fault as its cause sends a message only if it outlasts the cause", async () => {
+it("a fault that another fault causes sends a message only if it outlasts its cause", async () => {
   const { startTwo, told } = await open();
   const keepers = await startTwo();
   const pause: Attention = { ...FAULT, runbook: "VouchersQueuePaused", what: "The queue is paused", subject: "redeem" };
@@ -71,7 +71,7 @@ it("a fault with another fault as its cause sends a message only if it outlasts 
   ]);
 });
 
-it("new processes send the ends of faults that began before them, and repeat no message", async () => {
+it("a new process sends the ends of faults that began before its start, and repeats no message", async () => {
   const { startTwo, told } = await open();
   await lookAll(await startTwo(), [FAULT]);
   const keepers = await startTwo();
@@ -102,7 +102,7 @@ it("a fault that only some processes find is neither ended nor reported twice", 
   expect(told()).toEqual(["begin"]);
 });
 
-it("a fault stays if it could not be judged, or if only a later release knows its kind", async () => {
+it("a fault is not ended by a process that could not judge it or does not know its kind", async () => {
   const { start } = await open();
   const keeper = await start();
   await look(keeper, [AMBER]);
@@ -154,7 +154,7 @@ itOnOneRedis("without Postgres no message is repeated, and without Redis too, ea
   toRedis.mend();
 });
 
-it("a receiver that refuses a message gets it again every minute, and is itself reported as a fault", async () => {
+it("a refused alert message is sent again every minute, and the overview reports its receiver", async () => {
   let status = 500;
   const { receiver, start, told } = await open({ status: () => status });
   const keeper = await start();
@@ -172,7 +172,7 @@ it("a receiver that refuses a message gets it again every minute, and is itself 
   expect(await selectFaults(db)).toMatchObject([{ told: "begin", failingSince: null }]);
 });
 
-it("an end of a fault that no receiver accepts is dropped after a day", async () => {
+it("the message of a fault's end that no receiver accepts is dropped after a day", async () => {
   const { start } = await open({ status: () => 500 });
   const keeper = await start();
   await look(keeper, [FAULT]);
@@ -193,7 +193,7 @@ it("faults are recorded without a standby's confirmation, because the standby ma
   expect(setting).toBe("local");
 });
 
-it("a message is not sent to a private address unless WEBHOOK_ALLOW_PRIVATE allows it", async () => {
+it("alert messages go to a private address only if WEBHOOK_ALLOW_PRIVATE allows it", async () => {
   const { receiver, start } = await open({ allowPrivate: false });
   await look(await start(), [FAULT]);
   expect(receiver.received).toEqual([]);
@@ -204,7 +204,7 @@ it.each([
   ["https://discord.com/api/webhooks/1/x", ["content", "allowed_mentions"]],
   ["https://ptb.discord.com/api/webhooks/1/x", ["content", "allowed_mentions"]],
   ["https://hooks.slack.com/services/T/B/x", ["text", "severity", "what", "subject", "since", "endedAt", "url"]],
-])("a message to %s has the fields that its receiver expects", (receiver, fields) => {
+])("an alert message to %s has the fields that its receiver expects", (receiver, fields) => {
   const told = { ...FAULT, what: "x".repeat(3_000), endedAt: null };
   const body: { content?: string } = alertBody(receiver, told, "https://vouchers.test/ops");
   expect(Object.keys(body)).toEqual(fields);

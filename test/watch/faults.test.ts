@@ -149,7 +149,7 @@ it.each<[why: string, changes: Partial<Facts>]>([
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([]);
 });
 
-it("API processes that cannot serve requests are named, and are a red fault once they are half of all", () => {
+it("API processes that cannot serve requests are a named fault, which is red once they are half of all", () => {
   const unready = { unready: "No worker answers it." };
   const name = { subject: "api 1 on host", what: "An API process cannot serve requests: No worker answers it" };
   const severities = (others: ServiceProcess[], own: Partial<Facts> = unready) =>
@@ -166,7 +166,7 @@ it("API processes that cannot serve requests are named, and are a red fault once
   expect(find("VouchersServerAway", { ...unready, processes: null })).toMatchObject([{ severity: "red" }]);
 });
 
-it("a shard that redeems nothing while others do is named with its cause", () => {
+it("a shard that redeems nothing while others do is a fault that names the shard and the cause", () => {
   const canary = { ...SILENT, silentMs: 1_000, shards: [1_000, 20_000], silentShards: [1] };
   const what = (changes: Partial<Facts>) => find("VouchersShardAway", { canary, ...changes })?.[0]?.what;
   const start = "Nothing is redeemed in shard 1/2: ";
@@ -197,7 +197,7 @@ it("the fault of a paused queue is red for redeems, and stays while Redis is unr
   }
 });
 
-it("jobs that wait more than a minute are a fault, which names a missing worker", () => {
+it("jobs of a queue that wait more than a minute are a fault, which names a missing worker", () => {
   const wait = (queue: string, oldestWaitingMs = 60_001) => backlogs(queue, { waiting: 1, oldestWaitingMs });
   const what = "Jobs of the queue seal wait for more than a minute";
   expect(find("VouchersQueueBacklog", { queues: wait("seal", 60_000) })).toEqual([]);
@@ -212,7 +212,7 @@ it("jobs that wait more than a minute are a fault, which names a missing worker"
   );
 });
 
-it("failed jobs are counted over all shards", () => {
+it("the fault of failed jobs counts them over all shards", () => {
   expect(find("VouchersJobsFail", { queues: backlogs("redeem", { failed: 1 }) })).toEqual([
     { subject: "redeem", what: "2 jobs have failed", page: ["queues"] },
   ]);
@@ -226,14 +226,14 @@ it("a clock that has jumped ahead is a fault", () => {
   expect(find("VouchersClockAhead", { clockAheadMs: 3_600_000 })).toEqual([{ what, subject: "Postgres" }]);
 });
 
-it("a key at its limit for a minute is an amber fault, and unknown without Redis", () => {
+it("a key at its rate limit for a minute is an amber fault, and is not judged without Redis", () => {
   const limitedKeys = [{ organizationId: "org_1", keyId: "key_1", limited: 5_000 }];
   const page = ["organizations", "org_1", "calls"];
   expect(find("KeyMeetsLimit", { limitedKeys })).toMatchObject([{ subject: "key_1", page }]);
   expect(find("KeyMeetsLimit", { limitedKeys: null })).toBeNull();
 });
 
-it("a key at both of its limits is one fault, whose text names the daily limit", () => {
+it("a key at both its rate limit and its daily limit is one fault, whose text names the daily limit", () => {
   const limitedKeys = [{ organizationId: "org_1", keyId: "key_1", limited: 5_000 }];
   const usedCaps = [{ keyId: "key_1", organizationId: "org_1", isReached: false }];
   const what = "A key has used 80 % of its daily limit";
@@ -241,7 +241,7 @@ it("a key at both of its limits is one fault, whose text names the daily limit",
   expect(found).toEqual([{ what, subject: "key_1", page: ["organizations", "org_1"] }]);
 });
 
-it("keys of tokens that cannot be fetched are amber, refused tokens grey, and nothing is known without Redis", () => {
+it("keys for tokens that cannot be fetched are an amber fault, and refused tokens are a grey one", () => {
   const report = (variable: "AUTH_JWKS_URL" | "OPS_ISSUER") => ({ variable, what: `about ${variable}` });
   const tokenReports = [report("AUTH_JWKS_URL"), report("OPS_ISSUER")];
   expect(find("VouchersSignInsFail", { tokenReports })).toEqual([
@@ -251,7 +251,7 @@ it("keys of tokens that cannot be fetched are amber, refused tokens grey, and no
   expect(find("VouchersSignInsFail", { tokenReports: null })).toBeNull();
 });
 
-it("a key is at its limit if calls are refused in each second of a full minute", () => {
+it("a key counts as at its rate limit if calls are refused in each second of a full minute", () => {
   const [flood, few] = [{ "key limited org_1 key_1": "60" }, { "key limited org_1 key_1": "1" }];
   const key = [{ organizationId: "org_1", keyId: "key_1", limited: 60 }];
   expect([limitedKeysIn([few, flood, {}]), limitedKeysIn([{}, flood, few])]).toEqual([key, key]);

@@ -96,7 +96,7 @@ describe("the overview", () => {
     expect(rows).toHaveLength(0);
   });
 
-  it("the overview of an organization is not shown if the visit cannot be recorded", async () => {
+  it("an organization's overview is not shown if the visit's audit entry cannot be written", async () => {
     const { organizationId } = await makePartner(db);
     const look = () =>
       browse(`${api.url}/ops/overview.json?organization=${organizationId}`, { headers: basic(OPS_TOKEN, "Eve") });
@@ -187,7 +187,7 @@ describe("the overview", () => {
     await other.close();
   });
 
-  it("the overview uses the singular for one claim, and distinguishes equal names by id", async () => {
+  it("the overview uses the singular for one claim, and tells equal names apart by their ids", async () => {
     const namesake = await makePartner(db);
     await db.query("UPDATE organizations SET name = 'Corner Shop' WHERE id = ANY ($1)", [
       [partner.organizationId, namesake.organizationId],
@@ -221,7 +221,7 @@ describe("the overview", () => {
     expect(text).not.toContain(`, ${stranger.organizationId}<`);
   });
 
-  it("the overview refuses an unknown organization, and asks for the password", async () => {
+  it("the overview refuses an unknown organization, and requires the password", async () => {
     expect((await open("/overview.json?organization=org_none")).status).toBe(404);
     expect((await browse(`${api.url}/ops/overview.json`)).status).toBe(401);
   });
@@ -252,7 +252,7 @@ describe("the counts", () => {
       ])
     ).rows;
 
-  it("the overview's counts are correct when two processes count at once", async () => {
+  it("the overview's counts are correct when two processes count at the same time", async () => {
     const { code } = await issue();
     await till.redeem({ code, externalRef: "counted at once" });
     await closeRedemptions(db);
@@ -260,7 +260,7 @@ describe("the counts", () => {
     expect(sumOf((await read(partner.organizationId)).hours).redemptions).toBe(4);
   });
 
-  it("the overview has no counts of minutes that the sweeper has not counted", async () => {
+  it("the overview shows null, not 0, for minutes that the sweeper has not counted", async () => {
     await count();
     const move = (by: string) =>
       db.query("UPDATE activity_counted SET counted_until = counted_until + $1::interval", [by]);
@@ -281,7 +281,7 @@ describe("the counts", () => {
     ],
     ["claim", "INSERT INTO claims (user_id, product_id, voucher_id) SELECT $1, p.id, $1 FROM products AS p LIMIT 1"],
     ["purchase", "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $1, $1, $1)"],
-  ])("the overview's counts end before a %s whose transaction is open", async (_, insert) => {
+  ])("the overview's counts end before an uncommitted %s", async (_, insert) => {
     const { id } = await issue();
     const client = await db.connect();
     try {
@@ -309,7 +309,7 @@ describe("the counts", () => {
   });
 });
 
-it("the list of faults has an endpoint that failed three times in a row, and a disabled one", async () => {
+it("the list of faults has a webhook endpoint that failed three times in a row, and a disabled one", async () => {
   const id = "whk_01jzbq0000e00a4g0g00000001";
   const deployed = (await db.query("SELECT canon_preserved_since AS at FROM deployment")).rows[0].at;
   const failingSince = new Date(deployed.getTime() + 1);
@@ -336,7 +336,7 @@ it("the list of faults has an endpoint that failed three times in a row, and a d
   ]);
 });
 
-it("the end of a batch is predicted from ten sales or six hours, not from one sale", async () => {
+it("the overview predicts a batch's end from ten sales or six hours, but not from one sale", async () => {
   const shop = await makePartner(db);
   const validUntil = new Date(Date.now() + 30 * 86_400_000);
   const { batchId } = await offerBatch(db, shop, 20, { validUntil });
@@ -433,7 +433,7 @@ it("the list of faults has each broken chain", async () => {
   await db.query("DELETE FROM broken_chains");
 });
 
-it("the list of faults has failed jobs since they were first seen, until they are gone", async () => {
+it("the list of faults has failed jobs from when they are first seen until they are gone", async () => {
   const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
   await servers.redis.zadd(key, 1, "job");
   const [first] = await faultsOf("VouchersJobsFail");
@@ -443,7 +443,7 @@ it("the list of faults has failed jobs since they were first seen, until they ar
   expect(await faultsOf("VouchersJobsFail")).toEqual([]);
 });
 
-it("the list of faults has each fault of the log, the most harmful first", async () => {
+it("the list of faults has each fault of the transparency log, the most harmful first", async () => {
   await insertTlogTree(db as never, { origin: "vouchers.test/log", root: Buffer.alloc(32) });
   const reply = { claims: 1, setAside: 1, refused: "no", obstacle: "contradiction" };
   const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;

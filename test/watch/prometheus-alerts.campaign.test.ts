@@ -17,17 +17,17 @@ const duration = (what: string, labels: string) => `voucher_http_request_duratio
 const checked = hasPromtool();
 
 describe.runIf(checked)("the files for Prometheus", () => {
-  it("the files for Prometheus are valid", () => {
+  it("the files for Prometheus pass Prometheus's own check", () => {
     expect(runPromtool(["check", "rules", RULES])).toMatchObject({ ok: true });
     expect(runPromtool(["check", "config", CONFIG])).toMatchObject({ ok: true });
   });
 
-  it("the files for Prometheus fire no alert in an hour of a healthy service", () => {
+  it("the alert rules for Prometheus fire nothing in an hour of a healthy service", () => {
     const asks = [9, 20, 35, 59].map((minutes) => firingAt(minutes, []));
     expect(testRules(HEALTHY, { promql_expr_test: asks })).toMatchObject({ ok: true });
   });
 
-  it("the files for Prometheus link to the runbook by an absolute address from the external label", () => {
+  it("the alert rules for Prometheus link to the runbook by an absolute address from the external label", () => {
     const alert = {
       exp_labels: { severity: "critical" },
       exp_annotations: {
@@ -46,7 +46,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(readFileSync(CONFIG, "utf8")).toMatch(/runbook_base: \$\{RUNBOOK_BASE\}/);
   });
 
-  it.each(FAULTS)("the files for Prometheus fire exactly %j for %j", (alerts, series) => {
+  it.each(FAULTS)("the alert rules for Prometheus fire exactly %j for %j", (alerts, series) => {
     const asks = [firingAt(9, []), firingAt(25, alerts)];
     const result = testRules({ ...HEALTHY, ...series }, { promql_expr_test: asks });
     expect(result).toMatchObject({ ok: true, output: expect.stringContaining("SUCCESS") });
@@ -54,7 +54,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
 
   it.each(
     CONFIG_PARTS.queues,
-  )("the files for Prometheus judge the queue $name by itself: unserved, then paused", (queue) => {
+  )("the alert rules for Prometheus judge the queue $name by itself: first unserved, then paused", (queue) => {
     const labels = `queue="${queue.name}",shard="0/2"`;
     const severity = queue.name === "redeem" ? "critical" : "warning";
     const withSeverity = (alerts: string[]) => ({
@@ -74,7 +74,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
     });
   });
 
-  it("this file has a test case for every alert in the files for Prometheus", () => {
+  it("this file has a test case for every alert rule for Prometheus", () => {
     const tried = new Set(FAULTS.flatMap(([alerts]) => alerts));
     const alerts = Array.from(readFileSync(RULES, "utf8").matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
     expect(alerts.length).toBeGreaterThan(10);

@@ -51,7 +51,7 @@ beforeEach(async () => {
 
 afterAll(() => endService(servers));
 
-it("an event is delivered, signed and without texts, to each subscribed endpoint of its organization", async () => {
+it("a webhook is delivered, signed and without texts, to each subscribed endpoint of the organization", async () => {
   const stranger = await makePartner(servers.db);
   const all = await addEndpoint();
   const other = await addEndpoint(["voucher.instance.voided"]);
@@ -115,7 +115,7 @@ it("a delivery whose event is erased during an attempt is not attempted again", 
   expect(receiver.of(endpoint)).toHaveLength(2);
 });
 
-it("a worker does not send an event that was erased or whose endpoint was disabled meanwhile", async () => {
+it("a worker does not send an event that was erased or whose endpoint was disabled after its read", async () => {
   for (const ending of ["erased", "disabled"]) {
     const held = Promise.withResolvers<number>();
     answer = () => held.promise;
@@ -210,7 +210,7 @@ it("an event is written to the outbox only for an organization with an enabled e
   await until(async () => (await query("SELECT FROM webhook_outbox")).length === 0);
 });
 
-it("a delivery run sends an event that becomes due right after a read found nothing due", async () => {
+it("a worker sends an event that becomes due right after the worker found nothing due", async () => {
   const webhooks = openDeliveries();
   const endpoint = await addEndpoint();
   const [voucher] = await issue();
@@ -243,7 +243,7 @@ it("a delivery run sends an event that becomes due right after a read found noth
   expect(await deliverToTarget(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
 });
 
-it("a delivery run with a failed read ends after its requests have ended and are recorded", async () => {
+it("deliverToTarget ends only after its requests have ended and are recorded, even if a read fails", async () => {
   const held = Promise.withResolvers<number>();
   const [endpoint = ""] = await addTargetsWithDue(1, 6);
   answer = () => (receiver.of(endpoint).length > 3 ? held.promise : 204);
@@ -295,7 +295,7 @@ it("a failed delivery is repeated with the same id and body, no earlier than Ret
   expect(row).toEqual({ failing_since: null });
 });
 
-it("a delivery that two processes send at the same time records only the first attempt", async () => {
+it("two processes that send the same delivery at the same time record only one attempt", async () => {
   const [endpoint = ""] = await addTargetsWithDue(1, 1);
   const [delivery] = await selectDueDeliveries(servers.db, { endpointId: endpoint, except: [], limit: 1 });
   if (delivery === undefined) throw new Error("nothing is due");
@@ -371,7 +371,7 @@ it("a webhook endpoint is disabled at once after 410, or after five days of fail
   expect(receiver.received).toHaveLength(before);
 });
 
-it("a delivery run sends at most four requests at once to an endpoint, and one to a failing endpoint", async () => {
+it("a worker sends at most four requests at once to an endpoint, and one to a failing endpoint", async () => {
   // The limits are longer than the test may take, so that no request ends by itself.
   const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
   const requests = new FairSlots(REQUESTS_MAX);
@@ -401,7 +401,7 @@ it("a delivery run sends at most four requests at once to an endpoint, and one t
   expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
 });
 
-it("a target's first read has its own turn, and further reads share the organization's turns", async () => {
+it("an endpoint's first read does not wait for its organization's other reads, and later reads do", async () => {
   const owners: string[] = [];
   const webhookReads: Pick<FairSlots, "run"> = {
     run(owner, work) {
@@ -420,7 +420,7 @@ it("a target's first read has its own turn, and further reads share the organiza
   expect(owners.length).toBeGreaterThan(2 * targets.length);
 });
 
-it("a delivery run ends long before its requests if its process stops while endpoints hang", async () => {
+it("deliverToTarget ends long before its requests if its process stops while endpoints hang", async () => {
   answer = () => null;
   const ids = await addTargetsWithDue(20, 1);
   const stopping = await startWorkers(servers, WEBHOOK_ENV);
@@ -433,7 +433,7 @@ it("a delivery run ends long before its requests if its process stops while endp
   expect(await deliveries(ids[0] ?? "")).toMatchObject([{ state: "Pending" }]);
 });
 
-it("a delivery run ends after four failures without a success, and at once after 410", async () => {
+it("deliverToTarget ends after four failures without a success, and at once after 410", async () => {
   const [failing = "", gone = ""] = await addTargetsWithDue(2, 12);
   answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
   await Promise.all([failing, gone].map((id) => deliverToTarget(openDeliveries(), id)));
@@ -463,7 +463,7 @@ it("a replay sends finished deliveries again in each voucher's order, by ids or 
   await finished(endpoint, 2);
 });
 
-it("a replay makes a later delivery of the voucher wait, even if its own retry was due", async () => {
+it("a replayed delivery goes before the voucher's later ones, even if a later one's retry was due", async () => {
   answer = () => 503;
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
@@ -486,7 +486,7 @@ it("a replay makes a later delivery of the voucher wait, even if its own retry w
   expect(receiver.of(endpoint).map((request) => request.id)).toEqual([2, 1, 1, 1, 2].map((n) => `${id}-${n}`));
 });
 
-it("an old delivery that is replayed while the sweeper deletes it is kept", async () => {
+it("an old delivery that is replayed while the sweeper deletes old deliveries is kept", async () => {
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
   await redeem(id);
@@ -511,7 +511,7 @@ it("an old delivery that is replayed while the sweeper deletes it is kept", asyn
   expect(await deliveries(endpoint)).toMatchObject([{ state: "Pending" }]);
 });
 
-it("the list of deliveries is paged from newest to oldest, and keeps finished ones for 30 days", async () => {
+it("the list of deliveries is paged from newest to oldest, and keeps finished deliveries for 30 days", async () => {
   const endpointId = await addEndpoint();
   for (const { id } of await issue(3)) await redeem(id);
   const all = await finished(endpointId, 3);

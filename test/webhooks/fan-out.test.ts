@@ -3,7 +3,7 @@ import { EVENT_TYPES } from "../../src/core/chain/chain.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../src/webhooks/api/webhooks.ts";
 import { FanOut } from "../../src/webhooks/fan-out.ts";
 
-it("each notification causes a new read of the outbox, even at the end of a run", async () => {
+it("each notification causes a new read of the outbox, even at the end of a running read", async () => {
   // Lets a run that finds nothing end, which takes fewer microtasks than these.
   for (let turns = 0; turns < 40; turns++) {
     let looks = 0;

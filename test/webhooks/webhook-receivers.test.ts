@@ -64,7 +64,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-it("docs/webhooks.md shows the test vector", () => {
+it("docs/webhooks.md shows the test vector of a signed webhook", () => {
   const [head = "", body] = SHOWN?.code.trimEnd().split("\n\n") ?? [];
   expect(body).toBe(VECTOR.body);
   for (const [name, value] of Object.entries(VECTOR)) {
@@ -232,7 +232,7 @@ describe.runIf(HAS_PHP)("the receiver webhook-receiver.php on a bad host", () =>
   });
 });
 
-it("a receiver with an empty secret accepts no request", () => {
+it("each example receiver with an empty secret accepts no request", () => {
   const { id, timestamp, signature, body } = signed({}, "");
   const sent = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };
   const options = inFolder({ PORT: "0", SIGNING_SECRET: "", ...sent });

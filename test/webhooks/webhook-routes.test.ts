@@ -24,7 +24,7 @@ const limit = (what: string) => ({
   body: { code: "webhook_limit", error: expect.stringContaining(`at most ${what}`) },
 });
 
-it("endpoints show their secret only when they are created, and can be listed and read", async () => {
+it("webhook endpoints show their secret only when they are created, and can be listed and read", async () => {
   const wanted = { url: URL_OK, description: "shop", eventTypes: ["voucher.instance.voided"] };
   const { secret, ...created } = await create(wanted);
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -46,7 +46,7 @@ it("endpoints show their secret only when they are created, and can be listed an
   expect(rows[0].row).not.toContain(secret.slice("whsec_".length));
 });
 
-it("an update changes only the fields of an endpoint that the request contains", async () => {
+it("an update changes only the webhook endpoint's fields that the request contains", async () => {
   const { id } = await create({ description: "shop" });
   const off = { eventTypes: ["reservation.expired"], enabled: false };
   expect((await call("PATCH", `/${id}`, off)).body).toMatchObject({
@@ -61,7 +61,7 @@ it("an update changes only the fields of an endpoint that the request contains",
   expect(body).toMatchObject({ ...on, description: "shop", disabledReason: null });
 });
 
-it("a deleted endpoint does not exist for any call", async () => {
+it("a deleted webhook endpoint does not exist for any call", async () => {
   const { id } = await create();
   expect(await call("DELETE", `/${id}`)).toEqual({ status: 200, body: { id, deleted: true } });
   for (const [method, path, body] of OF_ONE) expect(await call(method, `/${id}${path}`, body)).toMatchObject(NOT_FOUND);
@@ -104,7 +104,7 @@ const OF_ONE: [method: string, path: string, body?: object][] = [
   ["POST", "/replay", { eventIds: ["vch_1-1"] }],
 ];
 
-it("another organization's endpoint gets the same response as an unknown one", async () => {
+it("another organization's webhook endpoint gets the same response as an unknown one", async () => {
   const { id } = await create();
   const stranger = await makeCaller();
   for (const [method, path, body] of OF_ONE) {
@@ -136,7 +136,7 @@ const REFUSED: Record<string, string[]> = {
   ].map((host) => `https://${host}/`),
 };
 
-it("a URL that is not a public HTTPS address is refused for new and changed endpoints", async () => {
+it("a webhook URL that is not a public HTTPS address is refused for new and changed endpoints", async () => {
   const { id } = await create();
   for (const [message, urls] of Object.entries(REFUSED)) {
     const error = expect.stringMatching(`^url ${message}`);
@@ -149,7 +149,7 @@ it("a URL that is not a public HTTPS address is refused for new and changed endp
   expect((await call("GET", `/${id}`)).body).toMatchObject({ url: URL_OK, description: "" });
 });
 
-it("a URL with a public host is accepted, by name or by address", async () => {
+it("a webhook URL with a public host is accepted, by name or by address", async () => {
   for (const url of [
     ...["https://shop.example.com", "https://shop.example.com:8443/x?y=z", "https://93.184.215.14/"],
     "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/",
@@ -175,7 +175,7 @@ it("a wrong request for a webhook endpoint is refused with a message that names 
   }
 });
 
-it("30 simultaneous requests create 20 endpoints, and a deletion allows one more", async () => {
+it("30 simultaneous requests create 20 webhook endpoints, and a deletion allows one more", async () => {
   // A request waits for earlier ones. On a busy machine, it may get a 503, which the test repeats.
   const createAtLast = () => untilDecided(() => call("POST", "", { url: URL_OK }));
   const answers = await Promise.all(Array.from({ length: 30 }, createAtLast));
@@ -200,7 +200,7 @@ async function openLocal() {
   return { receiver, local, post, ...created };
 }
 
-it("a replaced secret signs for 24 hours, and an endpoint has at most ten replaced secrets", async () => {
+it("a replaced secret signs for 24 hours more, and an endpoint has at most ten replaced secrets", async () => {
   const { receiver, post, id, secret } = await openLocal();
   /** Sends a test request, and returns the secrets that have signed it. */
   const signers = async (secrets: readonly string[]) => {
@@ -232,7 +232,7 @@ it("a replaced secret signs for 24 hours, and an endpoint has at most ten replac
   expect((await post(`/${id}/rotate`)).status).toBe(200);
 });
 
-it("a test of an endpoint sends a signed request, returns the outcome and never uses loopback", async () => {
+it("a test of a webhook endpoint sends a signed request, returns the outcome and never uses loopback", async () => {
   const { receiver, local, post, id } = await openLocal();
   const delivered = { delivered: true, status: 204, failure: null, durationMs: expect.any(Number) };
   expect(await post(`/${id}/test`)).toEqual({ status: 200, body: delivered });

@@ -47,7 +47,7 @@ it("release returns true if it ended a reservation, else false", async () => {
   expect(again.released === false ? again.reason : "").toMatch(/not reserved/);
 });
 
-it("the client's package has no dependencies, and has the service's version and license", () => {
+it("the client package has no dependencies, and has the service's version and license", () => {
   const [{ version, license }, manifest] = ["package.json", "packages/client/package.json"].map((file) =>
     JSON.parse(readFileSync(file, "utf8")),
   );
@@ -69,7 +69,7 @@ describe("redeemOnce", () => {
     expect(await client().redeemOnce({ code, externalRef })).toEqual(redemption);
   });
 
-  it("events yields a voucher's events in order, resumes after a given event and selects types", async () => {
+  it("the client's events yields a voucher's events in order, from a given event on and of given types", async () => {
     const { id, code } = await issue();
     const read = async (after?: string) => {
       for await (const event of client().events(after === undefined ? {} : { after }))
@@ -100,7 +100,7 @@ describe("redeemOnce", () => {
     expect(await till.redeemOnce({ ...order, voucherId: voucher })).toMatchObject({ voucherInstanceId: voucher });
   });
 
-  it("redeemOnce leaves a voucher unchanged when the reference belongs to another voucher", async () => {
+  it("redeemOnce leaves its voucher unchanged if the reference belongs to another voucher", async () => {
     const [first, second] = [await issue(), await issue()];
     const externalRef = newOrder();
     const earlier = await client().redeemOnce({ code: first.code, externalRef });
@@ -110,7 +110,7 @@ describe("redeemOnce", () => {
     expect(await statusOf(second.code)).toBe("Active");
   });
 
-  it("redeemOnce throws when the response names another voucher, even with the requested id", async () => {
+  it("redeemOnce throws if the response has otherVoucher, even with the requested voucher's id", async () => {
     const { id, code } = await issue();
     const redemption = await client().redeemOnce({ code, externalRef: newOrder() });
     const line = unreliable(Response.json({ ...redemption, otherVoucher: true }));
@@ -119,7 +119,7 @@ describe("redeemOnce", () => {
     ).rejects.toBeInstanceOf(ReferenceReused);
   });
 
-  it("redeemOnce rejects a response without a redemption", async () => {
+  it("redeemOnce rejects a response that contains no redemption", async () => {
     const { id, code } = await issue();
     for (const answer of [{}, null, { redeemed: false }]) {
       const { fetch } = unreliable(Response.json(answer));
@@ -148,7 +148,7 @@ describe("redeemOnce", () => {
     expect(await redemptionOf(id)).toMatchObject({ redeemCode });
   });
 
-  it("redeemOnce says that nothing was redeemed when the service refused every attempt without a change", async () => {
+  it("redeemOnce says that nothing was redeemed if the service said so for every attempt", async () => {
     const { code } = await issue();
     const line = unreliable(refusal(503, "redeem_timeout", { "retry-after": "2" }));
     await expect(
@@ -199,7 +199,7 @@ describe("redeemOnce", () => {
   });
 });
 
-it("redemptions yields each redemption of a time range once, and only when the range is final", async () => {
+it("the client's redemptions yields a time range's redemptions once each, after the range is final", async () => {
   const vouchers = await Promise.all(Array.from({ length: 5 }, () => issue()));
   const times: string[] = [];
   for (const { code } of vouchers) {

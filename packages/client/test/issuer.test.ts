@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("the client issues once when responses get lost, reads the codes and voids the batch", async () => {
+it("the client issues a batch once when responses get lost, reads its codes and voids it", async () => {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
   let lost = 0;
   const losing: typeof fetch = async (input, init) => {
@@ -50,7 +50,7 @@ it("the client issues once when responses get lost, reads the codes and voids th
   expect(await issuer.findVoucher("7Q4K-9MZX-2HTB-W8RC")).toBeNull();
 });
 
-it("voidBatch counts the vouchers of an attempt whose response got lost", async () => {
+it("the client's voidBatch counts the vouchers of an attempt whose response got lost", async () => {
   const { batchId } = await issueTestBatch(db, partner, 3);
   let lost = 0;
   const issuer = await backOffice(async (input, init) => {
@@ -63,7 +63,7 @@ it("voidBatch counts the vouchers of an attempt whose response got lost", async 
   expect(await issuer.voidBatch(batchId)).toEqual({ voided: 0, alreadyFinal: 3 });
 });
 
-it("voidBatch gives up while a voucher stays locked, and a later call voids it", async () => {
+it("the client's voidBatch gives up while a voucher stays locked, and a later call voids the voucher", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const issuer = await backOffice(fetch, 100);
   const [stuck] = vouchers.map(({ id }) => id);
@@ -80,7 +80,7 @@ it("voidBatch gives up while a voucher stays locked, and a later call voids it",
 it.each([
   ["continues as long as fewer vouchers remain", [9, 7, 4, 2, 1, 0], 6],
   ["gives up after a minute without progress", [9, 7, 7, 7, 8, 7, 7], 4],
-])("voidBatch %s", async (_name, remaining, calls) => {
+])("the client's voidBatch %s", async (_name, remaining, calls) => {
   vi.useFakeTimers({ toFake: ["performance"] });
   const left = [...remaining];
   const slow: typeof fetch = async (input) => {
@@ -96,7 +96,7 @@ it.each([
   expect(remaining.length - left.length).toBe(calls);
 });
 
-it("suspendVoucher and suspendBatch put vouchers on hold, and the resume calls end it", async () => {
+it("suspendVoucher and suspendBatch suspend vouchers, and the resume calls end the suspension", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const issuer = await backOffice(fetch);
   const id = String(vouchers[0]?.id);
@@ -108,7 +108,7 @@ it("suspendVoucher and suspendBatch put vouchers on hold, and the resume calls e
   expect(await issuer.resumeBatch(batchId)).toEqual({ resumed: 3 });
 });
 
-it("extendVoucher and extendBatch extend vouchers, and count those that the responses report", async () => {
+it("extendVoucher and extendBatch extend vouchers, and count the vouchers that responses report", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const issuer = await backOffice(fetch);
   const id = String(vouchers[0]?.id);

@@ -12,7 +12,7 @@ import { OutcomeUnknown, type Settings, VoucherRefused, voucherClient } from "..
 
 const { api, db, issue, keys } = useService({ env: { WORKER_QUEUES: "redeem" } });
 
-it("the client's redemption returns null while an attempt that can still redeem waits", async () => {
+it("the client's redemption returns null while a redeemOnce that can still redeem waits", async () => {
   const { id, code } = await issue();
   const externalRef = "still in progress";
   const redeeming = await whileLocked(db, [id], async () => {
@@ -43,7 +43,7 @@ const UNPROVING: [name: string, answer: () => Response][] = [
   ["a busy service", () => refusal(503, "overloaded")],
 ];
 
-it("after a call without a response, redeemOnce throws only refusals of the redeem call", async () => {
+it("redeemOnce without a response to its redeem reports no refusal of another call as its outcome", async () => {
   const { id, code } = await issue();
   const externalRef = "no answer arrived";
   const lost = client({

@@ -6,13 +6,13 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("the retry rule waits a random time, whose maximum doubles up to eight seconds", async () => {
+it("the client's retry rule waits a random time, whose maximum doubles up to eight seconds", async () => {
   expect(await waitsOf(failures(5), 0.5)).toEqual([500, 1_000, 2_000, 4_000, 4_000]);
   expect(await waitsOf(failures(5), 0.01)).toEqual([10, 20, 40, 80, 80]);
   expect(await waitsOf(failures(5), 0.999)).toEqual([999, 1_998, 3_996, 7_992, 7_992]);
 });
 
-it("the retry rule never retries before Retry-After, given in seconds or as a date", async () => {
+it("the client's retry rule never retries before Retry-After, given in seconds or as a date", async () => {
   expect(await waitsOf([refusal(429, "rate_limited", { "retry-after": "7" })], 0.5)).toEqual([7_500]);
   // Forms of a date, some of which begin or end with a number.
   for (const write of [
@@ -30,22 +30,22 @@ it("the retry rule never retries before Retry-After, given in seconds or as a da
   }
 });
 
-it("the retry rule gives up instead of waiting longer than patienceMs", async () => {
+it("the client's retry rule gives up instead of waiting longer than patienceMs", async () => {
   expect(await waitsOf([refusal(429, "too_many_misses", { "retry-after": "3600" })], 0)).toEqual([]);
 });
 
-it.each([408, 429, 500, 502, 503, 504, 599])("the retry rule retries after status %i", async (status) => {
+it.each([408, 429, 500, 502, 503, 504, 599])("the client's retry rule retries after status %i", async (status) => {
   expect(await waitsOf([refusal(status, "x")], 0.5)).toEqual([500]);
 });
 
-it("the retry rule gives up at once when waiting does not help, and says why", async () => {
+it("the client's retry rule gives up at once if waiting does not help, and says why", async () => {
   for (const code of ["ENOTFOUND", "ERR_SSL_WRONG_VERSION_NUMBER", "DEPTH_ZERO_SELF_SIGNED_CERT"]) {
     const cause = Object.assign(new Error(code), { code });
     expect(await waitsOf([new TypeError("fetch failed", { cause })], 0.5), code).toEqual([]);
   }
 });
 
-it("the retry rule retries when there is no response", async () => {
+it("the client's retry rule retries if there is no response", async () => {
   expect(await waitsOf([new TypeError("fetch failed"), new DOMException("late", "TimeoutError")], 0.5)).toEqual([
     500, 1_000,
   ]);
@@ -58,17 +58,17 @@ it.each([
   ["a code without a sentence", () => Response.json({ code: "unknown_key" }, { status: 401 })],
   ["a list", () => Response.json([], { status: 409 })],
   ["null", () => Response.json(null, { status: 400 })],
-])("the retry rule retries after %s, which the service did not send", async (_what, answer) => {
+])("the client's retry rule retries after %s, which the service did not send", async (_what, answer) => {
   expect(await waitsOf([answer()], 0.5)).toEqual([500]);
 });
 
-it("the retry rule does not retry after other statuses of the service", async () => {
+it("the client's retry rule does not retry after other statuses of the service", async () => {
   for (const status of [301, 400, 401, 403, 404, 405, 409, 413, 415, 431]) {
     expect(await waitsOf([refusal(status, "x")], 0), String(status)).toEqual([]);
   }
 });
 
-it("the retry rule ends an attempt without a response after its time limit", async () => {
+it("the client's retry rule ends an attempt without a response after its time limit", async () => {
   const silent: typeof fetch = (_url, options) =>
     new Promise((_resolve, reject) => {
       options?.signal?.addEventListener("abort", () => reject(options.signal?.reason));
@@ -88,7 +88,7 @@ it("the client does not repeat the creation of a webhook after an attempt withou
   expect(asked).toBe(1);
 });
 
-it("a call sends the key and JSON, removes slashes at the address's end and follows no redirect", async () => {
+it("the client sends key and JSON, removes slashes at the address's end and follows no redirect", async () => {
   const sent: [url: string, options: RequestInit | undefined][] = [];
   const answering: typeof fetch = async (url, options) => {
     sent.push([String(url), options]);
@@ -112,7 +112,7 @@ it("a call sends the key and JSON, removes slashes at the address's end and foll
   ]);
 });
 
-it("a refusal has the service's code, sentence and request id", async () => {
+it("the client's error for a refusal has the service's code, sentence and request id", async () => {
   const answer = client({ fetch: async () => refusal(404, "voucher_not_found") }).lookUp("any");
   await expect(answer).rejects.toMatchObject({
     message: "voucher_not_found.",
@@ -130,11 +130,11 @@ const errorAfter = (answer: Response | Error, settings: Partial<Settings> = {}) 
 
 it.each([
   ...["request_timeout", "rate_limited", "too_many_misses", "redeem_timeout", "voucher_busy", "overloaded"],
-])("a call throws VoucherRefused if the service refused all its attempts with %s", async (code) => {
+])("the client throws VoucherRefused if the service refused all attempts of a call with %s", async (code) => {
   expect(await errorAfter(refusal(503, code))).toMatchObject({ name: "VoucherRefused", code });
 });
 
-it("after any other failure, a call throws OutcomeUnknown with the failure as its cause", async () => {
+it("after any other failure, the client throws OutcomeUnknown with the failure as its cause", async () => {
   const unknown = { name: "OutcomeUnknown", message: "No final response from the service" };
   for (const answer of [refusal(503, "unavailable"), new Response("", { status: 502 })])
     expect(await errorAfter(answer)).toMatchObject({ ...unknown, cause: { name: "VoucherRefused" } });
@@ -158,7 +158,7 @@ it("a refusal after an attempt without a response says that the outcome may be u
   expect(answers).toEqual([]);
 });
 
-it("a call gives up after one minute, and an attempt after fifteen seconds", async () => {
+it("the client gives up a call after one minute, and an attempt after fifteen seconds", async () => {
   const limits = vi.spyOn(AbortSignal, "timeout");
   const busy = (seconds: string) => waitsOf([refusal(429, "rate_limited", { "retry-after": seconds })], 0);
   expect([await busy("60"), await busy("61")]).toEqual([[60_000], []]);

@@ -238,7 +238,7 @@ describe.concurrent("voucherctl sandbox check", () => {
 });
 
 // test/pages/packages.campaign.test.ts installs the package.
-it("the package's own command passes the sample client, and exits 2 if an option is missing", async () => {
+it("the conformance package's command passes the sample client, and exits 2 if an option is missing", async () => {
   const { key, codes } = await makeSandbox();
   const options = [
     "packages/conformance/src/main.ts",

@@ -19,7 +19,7 @@ const RESULT = `echo '{"outcome":"refused"}'`;
 const noted = () => `echo $! > ${join(directory, "child")}; echo $$ > ${join(directory, "shell")}`;
 const none = new AbortController().signal;
 
-it("runClient returns the result on the last line of output", async () => {
+it("runClient returns the result that the client prints as its last line", async () => {
   expect(await runClient(`echo hello; ${RESULT}`, {}, none)).toMatchObject({ outcome: "refused" });
 });
 
@@ -29,7 +29,7 @@ it.each([
   ["in a group of its own", () => `setsid sleep 1000 & ${noted()}; ${RESULT}`, true],
   ["in a group of its own when a signal ended the shell", () => `setsid sleep 1000 & ${noted()}; kill -9 $$`, true],
   ["in the foreground", () => `sleep 1000 & ${noted()}; wait`, false],
-])("runClient ends at its limit and on abort, even if a child holds the output: %s", async (_name, command, lives) => {
+])("runClient ends at its limit and on abort, although a child holds the output: %s", async (_name, command, lives) => {
   // On a busy machine, the time limit may be reached before both process ids are written.
   await until(async () => {
     await expect(runClient(command(), {}, none, 250)).rejects.toThrow("The client did not end within 0.25 seconds.");

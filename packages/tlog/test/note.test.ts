@@ -68,7 +68,7 @@ describe("a note", () => {
   });
 });
 
-it("a note may have a hundred signatures, and empty lines in its text", () => {
+it("a signed note may have a hundred signatures, and empty lines in its text", () => {
   const note = parseNote(`a\n\nb\n\n${"— a AAAAAAAB\n".repeat(100)}`);
   expect(note?.text).toBe("a\n\nb\n");
   expect(note?.signatures).toHaveLength(100);
@@ -95,7 +95,7 @@ it("verifySignatures returns one signature for each key, with the time of a cosi
   await expect(isSignedBy(parsed, [{ ...log, id: null as never }])).rejects.toThrow(TypeError);
 });
 
-it("a note is refused if the signature of a trusted key is wrong or truncated", async () => {
+it("verifySignatures refuses a note if the signature of a trusted key is wrong or truncated", async () => {
   const parsed = parseNote(await signNote([log], "text\n")) as ParsedNote;
   const cut = { ...parsed, signatures: parsed.signatures.map((one) => ({ ...one, bytes: one.bytes.slice(1) })) };
   for (const canVerify of [true, false])
@@ -116,7 +116,7 @@ it("a note is refused if the signature of a trusted key is wrong or truncated", 
   expect(has).toMatchObject({ value: false });
 });
 
-it("a key file and a vkey have only one valid encoding and one use", async () => {
+it("a key file and a public key have only one valid encoding, and each is for one use", async () => {
   const secret = await formatSecretKey("log", "log.example", seed(1));
   expect(secret).toMatch(/^PRIVATE\+KEY\+log\.example\+[0-9a-f]{8}\+AQEB/);
   expect((await parseSecretKey("log", `${secret}\n`))?.text).toBe(log.text);
@@ -143,7 +143,7 @@ it("a key file and a vkey have only one valid encoding and one use", async () =>
   await expect(makeSigner("log", "a b", seed(1))).rejects.toThrow(/cannot be the name/);
 });
 
-it("byte arrays with different content or length are not equal", () => {
+it("isEqual distinguishes byte arrays with different content or length", () => {
   const bytes = Uint8Array.of(1, 2);
   expect(isEqual(bytes, Uint8Array.of(1, 2))).toBe(true);
   for (const other of [[1], [1, 3], [1, 2, 3]]) expect(isEqual(bytes, Uint8Array.from(other))).toBe(false);
@@ -155,7 +155,7 @@ it("a key's name has no white space, plus sign or control character", () => {
 });
 
 describe("a checkpoint", () => {
-  it("a checkpoint is signed the same way each time, and is read back unchanged", async () => {
+  it("signCheckpoint signs a checkpoint with the same bytes each time, and the parser reads it unchanged", async () => {
     const note = await signCheckpoint(log, head);
     expect(await signCheckpoint(log, head)).toBe(note);
     expect(parseCheckpoint(note)).toMatchObject({ origin: "log.example", ...head });
@@ -187,7 +187,7 @@ describe("a policy", async () => {
   ];
   const policy = await parsePolicy(`${lines.join("\n")}\n`);
 
-  it("a policy counts the members of groups and of nested groups", async () => {
+  it("a policy's quorum counts the members of groups and of nested groups", async () => {
     expect(meetsQuorum(policy, new Set(["a"]))).toBe(false);
     expect(meetsQuorum(policy, new Set(["a", "c"]))).toBe(true);
     const nested = await parsePolicy(`${lines.slice(2, 6).join("\n")}\ngroup x any a b\ngroup y all x c\nquorum y\n`);

@@ -12,14 +12,14 @@ const PROOF = RECEIPT.replace(/^extra .*\n/m, "");
 /** One line of a proof: a hash. */
 const HASH = encodeBase64(new Uint8Array(32));
 
-it("a receipt is unchanged after it is read and written again, with or without its payload", () => {
+it("a receipt is the same after it is read and written again, with or without its payload", () => {
   for (const text of [RECEIPT, PROOF]) expect(formatProof(parseProof(text))).toBe(text);
   expect(parseProof(RECEIPT)).toMatchObject({ index: INDEX, extra: expect.any(Uint8Array) });
   expect(parseProof(PROOF).extra).toBeNull();
   expect(parseProof(PROOF.replace(/^index .*/m, "index 9007199254740991")).index).toBe(2 ** 53 - 1);
 });
 
-it("a receipt has up to 63 hashes, the height of the largest tree", () => {
+it("a receipt may have up to 63 hashes, the height of the largest tree", () => {
   const withHashes = (count: number) =>
     PROOF.replace(/\n\n.*/s, (end) => `\n${`${HASH}\n`.repeat(count)}${end.slice(1)}`);
   const own = parseProof(PROOF).hashes.length;
@@ -57,13 +57,13 @@ it.each<[what: string, change: (text: string) => string, message: string]>([
   expect(() => parseProof(change(RECEIPT))).toThrow(new NotAccepted(message));
 });
 
-it("a receipt is verified without signatures only if the caller asks for it", async () => {
+it("the verifier ignores a receipt's signatures only if its caller asks for that", async () => {
   const forged = RECEIPT.replace(/.{8}\n$/, (end) => (end.startsWith("A") ? `B${end.slice(1)}` : `A${end.slice(1)}`));
   await expect(verifyProof(forged, policy)).rejects.toThrow(/^In the checkpoint, the signature of .* is wrong\.$/);
   expect(await verifyProof(forged, policy, null, false)).toMatchObject({ index: INDEX });
 });
 
-it("a receipt whose hashes do not fit is refused with the reason", async () => {
+it("a receipt whose hashes do not lead to the root is refused with the reason", async () => {
   const longer = RECEIPT.replace(/^(index .*\n)/m, `$1${HASH}\n`);
   await expect(verifyProof(longer, policy)).rejects.toThrow(
     new NotAccepted("The proof is not one for this index in a tree of this size."),

@@ -89,7 +89,7 @@ it("the tlog command monitors and audits a log, with one exit status for each ki
   expect(monitor("small")).toMatchObject({ status: 78, stderr: expect.stringMatching(/is damaged/) });
 });
 
-it("the tlog command serves a witness with a new key, and refuses a second one with the same state", async () => {
+it("the tlog command serves a witness with a new key, and refuses a second witness with the same state", async () => {
   const made = tlog("witness", "keygen", "--name", "w.test", "--out", "w.key");
   expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^w\.test\+/) });
   expect(tlog("witness", "keygen", "--name", "w.test", "--out", "w.key")).toMatchObject({ status: 1 });

@@ -24,7 +24,7 @@ import {
 const leafOf = (index: number) => createHash("sha256").update(`leaf ${index}`).digest();
 const ALL = Array.from({ length: 70_000 }, (_, index) => leafOf(index));
 
-it("the tree of RFC 6962's eight known leaves has the known root", async () => {
+it("the tree of the eight known leaves of RFC 6962 has the known root", async () => {
   const data = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"];
   const hashes = Buffer.concat(await Promise.all(data.map((leaf) => hashLeaf(Buffer.from(leaf, "hex")))));
   expect(foldHashes(hashes).toString("hex")).toBe("5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328");
@@ -33,7 +33,7 @@ it("the tree of RFC 6962's eight known leaves has the known root", async () => {
   );
 });
 
-it("the tree has the same root and proofs as a second implementation, in portions of any size", async () => {
+it("the tree has the same root and proofs as a second implementation, in whatever steps it grows", async () => {
   const portions = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 200, max: 700 })), {
     minLength: 1,
     maxLength: 4,
@@ -60,7 +60,7 @@ it("the tree has the same root and proofs as a second implementation, in portion
   );
 });
 
-it("the tree has three levels of tiles at 70 000 leaves, and a proof reads a few of them", () => {
+it("the tree has three levels of tiles at 70 000 leaves, and a proof reads only a few tiles", () => {
   const store = new Store();
   store.append(65_536, 2_048);
   const tree = store.append(4_464, 2_048);
@@ -88,14 +88,14 @@ it("no proof exists for a leaf outside the tree or from a larger tree to a small
   expect([inclusionRanges(0, 0), consistencyRanges(0, 5), consistencyRanges(6, 5)]).toEqual([[], [], []]);
 });
 
-it("the tree refuses to grow from an edge that is missing or too short", () => {
+it("the tree refuses to grow if a tile at its right edge is missing or too short", () => {
   const edge = { level: 0, index: 0, hashes: Buffer.concat(ALL.slice(0, 9)) };
   expect(() => new TreeAppender(10, [edge])).toThrow(/too short/);
   expect(() => new TreeAppender(10, [])).toThrow(/missing/);
   expect(new TreeAppender(9, [edge]).root()).toEqual(naiveRoot(ALL.slice(0, 9)));
 });
 
-it("the tree is split at powers of two up to the largest safe integer", () => {
+it("the tree is split at powers of two, up to the largest safe integer", () => {
   for (const exponent of [31, 32, 33, 48, 52]) {
     const size = 2 ** exponent;
     expect(inclusionRanges(0, size - 1)).toHaveLength(exponent);

@@ -53,7 +53,7 @@ describe("a witness", () => {
     witness.close();
   });
 
-  it("a witness refuses a state that another witness has open", async () => {
+  it("a witness refuses to start with a state that another witness has open", async () => {
     const witness = await WitnessServer.open(key, [log], state);
     await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(`Another process uses ${state}.`);
     await witness.addCheckpoint(await requestOf(0, 4), 1);
@@ -63,13 +63,13 @@ describe("a witness", () => {
     next.close();
   });
 
-  it("a witness releases a damaged state, and leaves its file unchanged", async () => {
+  it("a witness that finds its state damaged releases the state, and leaves the state's file unchanged", async () => {
     writeFileSync(state, '{"log.example":');
     for (const _ of [1, 2]) await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(/is damaged/);
     expect(readFileSync(state, "utf8")).toBe('{"log.example":');
   });
 
-  it("a damaged anchor causes exit status 78 and an explanation", async () => {
+  it("a damaged anchor makes the process exit with 78 and an explanation", async () => {
     writeFileSync(join(directory, "anchor"), "damaged\n");
     const damaged = await readAnchor(join(directory, "anchor"), null).catch((error: unknown) => error);
     expect(explain(damaged)).toEqual({ message: expect.stringMatching(/^the anchor .* of this log$/), exitCode: 78 });
@@ -97,7 +97,7 @@ describe("a witness", () => {
   });
 });
 
-it("an anchor keeps the largest checkpoint of concurrent writers, in any order", async () => {
+it("an anchor keeps the largest checkpoint of concurrent writers, in any order of their writes", async () => {
   const anchor = join(directory, "anchor");
   const unlock = await lockFile(anchor, 0);
   const sizes = [3, 9, 4, 1, 8];

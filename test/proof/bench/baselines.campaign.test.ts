@@ -57,7 +57,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     await assertInvariants(servers.db);
   }
 
-  it("a baseline answers redeems and writes to the database like the service", () =>
+  it("a benchmark's baseline answers redeems and writes to the database like the service", () =>
     expectSame([200, 200, 200, 409, 404, 404, 400], async (client, [first, second, , , foreign]) => [
       await client.redeem({ code: first, externalRef: "order-1", note: "till 4" }),
       await client.redeem({ code: first, externalRef: "order-1" }),
@@ -68,7 +68,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
       await client.redeem({ code: second }),
     ]));
 
-  it("a baseline answers checkouts and writes to the database like the service", () =>
+  it("a benchmark's baseline answers checkouts and writes to the database like the service", () =>
     expectSame([200, 200, 200, 200, 200, 409, 409, 404], async (client, [, , third = "", fourth, foreign = ""]) => {
       const reserved = await client.reserve(third);
       const { ticket, token } = reserved.body;
@@ -84,7 +84,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
       ];
     }));
 
-  it("only one of 20 simultaneous requests to a baseline redeems the voucher", () =>
+  it("only one of 20 simultaneous requests to a benchmark's baseline redeems the voucher", () =>
     expectSame([200, ...Array(19).fill(409)], async (client, [first]) => {
       const redeem = (externalRef: string) => untilDecided(() => client.redeem({ code: first, externalRef }));
       const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => redeem(`rush-${n}`)));
@@ -92,7 +92,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     }));
 });
 
-it("a second run of an attempt gets the first answer, and another attempt gets `alreadyConfirmed`", async () => {
+it("a baseline gives a repeated attempt the first answer, and another attempt `alreadyConfirmed`", async () => {
   const servers = await openTestServers();
   try {
     const { db } = servers;

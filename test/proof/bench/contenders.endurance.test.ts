@@ -37,7 +37,9 @@ afterAll(async () => {
 it.for([
   ...LIBRARIES,
   "i",
-] as const)("contender %s redeems each voucher of its 200 responses once, and no other", async (id, { skip }) => {
+] as const)("the benchmark's implementation %s redeems exactly the vouchers of its 200 answers", async (id, {
+  skip,
+}) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
   if (id === "i" && !HAS_PGBENCH) skip("pgbench is not on PATH");
   const running = await startContender(id, { ...stage, ...servers.nextRedis() });
@@ -50,7 +52,7 @@ it.for([
   }
 });
 
-it("the contenders' code matches the types of their packages", async ({ skip }) => {
+it("the code of the benchmark's implementations matches the types of their packages", async ({ skip }) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
   const project = fileURLToPath(new URL("contenders", import.meta.url));
   const tsc = fileURLToPath(new URL("node_modules/typescript/bin/tsc", `file://${ROOT}`));
@@ -61,13 +63,15 @@ it("the contenders' code matches the types of their packages", async ({ skip }) 
 /** One more than the processes and servers of (a), so that a kill hits each of them. */
 const KILLS = 5;
 
-it("contender a loses nothing when its processes and servers are killed", async () => {
+it("the benchmark's implementation a loses nothing when its processes and servers are killed", async () => {
   const verdict = await playKills("a", { kills: KILLS, seed: 2, root: ROOT, signal, say });
   expect(verdict).toMatchObject({ violations: [], newTwice: 0, redeemedTwice: 0, unanswered: 0 });
   expectKills(verdict, KILLS);
 });
 
-it.for(LIBRARIES)("contender %s redeems nothing twice when its processes and servers are killed", async (id, {
+it.for(
+  LIBRARIES,
+)("the benchmark's implementation %s redeems nothing twice when its processes and servers are killed", async (id, {
   skip,
 }) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);

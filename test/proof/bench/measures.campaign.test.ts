@@ -20,7 +20,7 @@ const bold = (table: string): string[][] => table.split("\n").map((line) => line
 const cells = (table: string): string[][] => bold(table.replaceAll("**", ""));
 const after = (row: string[] | undefined): string | undefined => row?.slice(1).join("|");
 
-it("the table of a case shows medians, half the range, the ratio per round and the CPU time", () => {
+it("the benchmark's table shows medians, half the range, the ratio per round and the CPU time", () => {
   const service = { contender: "service" as const, rounds: [round(150, 20), round(200, 20), round(100, 30)] };
   const a = { contender: "a" as const, rounds: [round(100), round(50), round(50)] };
   const [head, , first, second] = cells(showCase("Redeem", [service, a]));
@@ -29,7 +29,7 @@ it("the table of a case shows medians, half the range, the ratio per round and t
   expect(second?.slice(1, 8)).toEqual(["50", "50", "1.00", "1.0", "2.0", "111", "1.00"]);
 });
 
-it("the table of a case includes another working copy if there is one, and omits missing measures", () => {
+it("the benchmark's table includes another working copy if there is one, and omits missing measures", () => {
   const service = { contender: "service" as const, rounds: [round(90, Number.NaN)] };
   const a = { contender: "a" as const, rounds: [round(50)] };
   const [head, , first] = cells(showCase("Redeem", [service, a, { contender: "against", rounds: [round(100)] }]));
@@ -37,7 +37,7 @@ it("the table of a case includes another working copy if there is one, and omits
   expect(first?.slice(3, 10)).toEqual(["0.90", "1.0", "2.0", "", "", "100", ""]);
 });
 
-it("the table of a case prints the best value of each column in bold, including ties", () => {
+it("the benchmark's table prints the best value of each column in bold, including ties", () => {
   const service = { contender: "service" as const, rounds: [{ ...round(150, 20), p50Ms: 0.98 }] };
   const a = { contender: "a" as const, rounds: [{ ...round(100), p99Ms: 3 }] };
   const i = { contender: "i" as const, rounds: [{ ...round(50, 30), walBytes: 650, p99Ms: Number.NaN }] };
@@ -48,7 +48,7 @@ it("the table of a case prints the best value of each column in bold, including 
   expect(after(third)).toBe("50|0|0.50|**1.0**||141|1.27|**100**|30|**10**|**1**|5|**650**");
 });
 
-it("the table of kills lists how often each victim was killed, and prints the smallest losses in bold", () => {
+it("the benchmark's table of kills counts each server's kills, and prints the smallest losses in bold", () => {
   const kept = { contender: "a" as const, kills: { Redis: 2, "api 0": 3 }, redeems: 9, confirmed: 8, violations: [] };
   const untrue = { rule: "a 200 stays true", detail: "order-1", exchanges: [] };
   const lost = { ...kept, contender: "e" as const, kills: { "worker 0": 5 }, violations: [untrue] };
@@ -83,19 +83,22 @@ it.each([
   else expect(found).toContain(contradiction);
 });
 
-it.runIf(CAN_READ_USAGE)("CPU time counts a process with or without its children, and is zero after its end", () => {
-  const before = readCpuMicros([process.pid]);
-  const own = process.cpuUsage();
-  while (process.cpuUsage(own).user + process.cpuUsage(own).system < 300_000);
-  const spent = readCpuMicros([process.pid]) - before;
-  expect(spent).toBeGreaterThan(250_000);
-  expect(spent).toBeLessThan(600_000);
-  expect(withChildren(process.ppid)).toEqual(expect.arrayContaining([process.ppid, process.pid]));
-  expect(withChildren(process.pid)).not.toContain(process.ppid);
-  expect(readCpuMicros([2 ** 22 + 1])).toBe(0);
-});
+it.runIf(CAN_READ_USAGE)(
+  "the measured CPU time has a process with or without its children, and is zero after its end",
+  () => {
+    const before = readCpuMicros([process.pid]);
+    const own = process.cpuUsage();
+    while (process.cpuUsage(own).user + process.cpuUsage(own).system < 300_000);
+    const spent = readCpuMicros([process.pid]) - before;
+    expect(spent).toBeGreaterThan(250_000);
+    expect(spent).toBeLessThan(600_000);
+    expect(withChildren(process.ppid)).toEqual(expect.arrayContaining([process.ppid, process.pid]));
+    expect(withChildren(process.pid)).not.toContain(process.ppid);
+    expect(readCpuMicros([2 ** 22 + 1])).toBe(0);
+  },
+);
 
-it("judgeGrowth tells growth with time from growth with calls, and reports both unless it is expected", () => {
+it("judgeGrowth distinguishes growth with time from growth with calls, and reports unexpected growth", () => {
   let calls = 0;
   const samples = Array.from({ length: 80 }, (_, n) => {
     calls += Math.floor(n / 10) % 2 === 0 ? 400 : 100;

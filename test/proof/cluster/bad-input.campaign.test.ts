@@ -65,7 +65,7 @@ it.each([
   ["a caller's", openFailFast],
   ["a worker's", openPatient],
   ["a subscriber's", openSubscriber],
-])("%s connection succeeds while the name of one node has no address", async (_, open) => {
+])("%s connection to a Redis Cluster succeeds while one node's name has no address", async (_, open) => {
   const redis = open(`redis://gone.invalid:6379,${address(cluster)}`, "test", pino({ level: "silent" }));
   try {
     await untilReady(redis, 10_000);

@@ -77,7 +77,7 @@ async function killReplies() {
   return { tooLongMs, wrong: load.answers.filter(isRefused), medianMs: late[Math.floor(late.length / 2)] ?? Infinity };
 }
 
-it("killing the master with the replies' channel delays replies, but causes no 503 in other shards", async () => {
+it("killing the master that carries the replies delays replies, but causes no 503 in other shards", async () => {
   await expectFairRound(
     ROUNDS_MAX,
     killReplies,

@@ -14,7 +14,7 @@ const own = useCluster();
 
 const openFront = () => openTcpProxy(`redis://127.0.0.1:${own.cluster.nodes[0]?.port}`);
 
-it("the service works in every shard of a cluster with one address, and db check finds no risk", async () => {
+it("the service works in every shard of a Redis Cluster with one address, and db check finds no risk", async () => {
   const front = await openFront();
   const env = { REDIS_URL: front.url, QUEUE_SHARDS: String(SHARDS) };
   const api = await startApi(own.servers, env);
@@ -44,7 +44,7 @@ it("the service works in every shard of a cluster with one address, and db check
 it.each([
   ["src/main.ts", "listening"],
   ["workers/main.ts", "working"],
-])("%s exits when REDIS_URL first responds after the start, and leads to a cluster", async (program, started) => {
+])("%s exits if REDIS_URL first responds after the start and leads to a cluster", async (program, started) => {
   const front = await openFront();
   front.cut();
   const env = { DATABASE_URL: own.servers.databaseUrl, REDIS_URL: front.url, PORT: "0", QUEUE_SHARDS: String(SHARDS) };
@@ -63,7 +63,7 @@ it.each([
   }
 });
 
-it("a process refuses to start when a cluster's single address names a database", async () => {
+it("a process refuses to start if a Redis Cluster's single address names a database", async () => {
   const address = `127.0.0.1:${own.cluster.nodes[0]?.port}`;
   const env = { DATABASE_URL: own.servers.databaseUrl, REDIS_URL: `redis://${address}/3`, PORT: "0" };
   const process = startNode(["src/main.ts"], env);

@@ -29,7 +29,7 @@ beforeAll(async () => {
   vouchers = await issueVouchers(own.servers.db, own.partner, 200);
 });
 
-it("a committed redemption is confirmed although a Redis failover lost the start of its job", async () => {
+it("a committed redemption is confirmed although a Redis failover lost that its job had started", async () => {
   const reply = await redeemAcrossFailover(0, async (jobId, data) => {
     await runRedeemJob(ctx, jobId, data as never);
   });

@@ -22,7 +22,7 @@ const withShards = (shards: string) => ({
   WORKER_QUEUES: "redeem,seal,sweep",
 });
 
-it("a change from four to six shards under load loses nothing, and voucherctl reports each step", async () => {
+it("a change from four to six queue shards under load loses nothing, and voucherctl reports each step", async () => {
   const startWorkersWith = (shards: string) => () => startWorkers(own.servers, withShards(shards));
   const startApiWith = (shards: string) => () => startApi(own.servers, withShards(shards));
   let workers = [await startWorkersWith("4")(), await startWorkersWith("4")()];

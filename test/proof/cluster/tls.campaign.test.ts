@@ -10,7 +10,7 @@ import { makeKey, makePartner } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { SHARDS, startLoad } from "./load.ts";
 
-it("the service redeems in every shard of a TLS-only cluster, and voucherctl finds no risk", async () => {
+it("the service redeems in every shard of a TLS-only Redis Cluster, and voucherctl finds no risk", async () => {
   const authorities = getCACertificates("default");
   const [cluster, servers] = await Promise.all([startRedisCluster({ secure: true }), openTestServers()]);
   const caFile = cluster.tls?.caFile ?? "";

@@ -40,7 +40,7 @@ it("docker-compose.yml starts two workers, or as many as WORKERS in .env says", 
   expect(SETTINGS).toContain("\n#WORKERS=4\n");
 });
 
-it("docker-compose.yml requires every secret except the log's, without which only the log does not start", () => {
+it("docker-compose.yml requires every secret except the log's, without which only the log stays down", () => {
   for (const name of SECRETS.filter((one) => one !== "PVA_LOG_PASSWORD")) {
     expect(() => readServices({ ...NAMED, [name]: "" }), name).toThrow(`${name}: run ./setup first`);
   }
@@ -119,7 +119,7 @@ it("docker-compose.yml runs the service unprivileged and read-only, with limits 
   }
 });
 
-it("docker-compose.yml pins every foreign image by tag and digest, except three of profile ha by tag alone", () => {
+it("docker-compose.yml pins every foreign image by tag and digest, except three of profile ha by tag", () => {
   const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
   for (const [name, { image }] of ALL.filter(([, one]) => !one.image.startsWith("partner-voucher-api"))) {
     expect(image, name).toMatch(/^ha-(pg-\d|etcd|postgres)$/.test(name) ? /^[\w./-]+:v?\d[\w.-]+$/ : pinned);
@@ -129,7 +129,7 @@ it("docker-compose.yml pins every foreign image by tag and digest, except three 
   expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
 });
 
-it("docker-compose.yml gives the log's key only to the log's containers, apart from the anchor", () => {
+it("docker-compose.yml gives the log's key only to the log's containers, and in its own volume", () => {
   const { LOG_KEY_FILE, LOG_ANCHOR } = SERVICES.log?.environment ?? {};
   const [key, anchor] = [LOG_KEY_FILE, LOG_ANCHOR].map((path) => dirname(String(path).replace("file:", "")));
   const mounts = ALL.flatMap(([name, { volumes = [] }]) =>
@@ -146,7 +146,7 @@ it("docker-compose.yml gives the log's key only to the log's containers, apart f
   expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);
 });
 
-it("docker-compose.yml publishes only the proxy's port beyond loopback, unless a variable says otherwise", () => {
+it("docker-compose.yml publishes only the proxy's port beyond loopback, unless a variable changes that", () => {
   for (const [name, { ports = [] }] of ALL) {
     for (const port of ports) expect(port, name).toMatch(name === "proxy" ? /^0\.0\.0\.0:/ : /^127\.0\.0\.1:/);
   }

@@ -45,7 +45,7 @@ describe("docker compose", () => {
     assert.equal((await compose("ps", "-q", "worker")).trim().split("\n").length, 2);
   });
 
-  it("docker compose answers the README's calls, with a receipt", async () => {
+  it("docker compose serves the README's example calls, with a receipt", async () => {
     codes = await deployment.supply(5_000);
     const code = codes.shift() as string;
     const { body } = await deployment.call(`/partner/vouchers/${code}`);
@@ -69,7 +69,7 @@ describe("docker compose", () => {
     assert.equal(((await looked.json()) as { sandbox: boolean }).sandbox, true);
   });
 
-  it("killing a worker, Redis and Postgres during redeems loses and doubles no redemption", async () => {
+  it("killing a worker, Redis and Postgres during redeems loses no redemption and doubles none", async () => {
     await redeemDuring(async () => {
       for (const service of ["worker", "redis", "postgres"]) {
         await deployment.run("docker", "kill", "-s", "KILL", await deployment.idOf(service));
@@ -88,7 +88,7 @@ describe("docker compose", () => {
     assert.equal(JSON.parse(report).problemCount, 0);
   });
 
-  it("the containers run without root, capabilities and writable files, and limit memory and processes", async () => {
+  it("the compose containers run without root, capabilities and writable files, and with limits", async () => {
     for (const service of ["api", "worker"]) {
       const inside = async (command: string) =>
         (await deployment.compose("exec", "-T", service, "sh", "-c", command)).trim();
@@ -122,7 +122,7 @@ describe("docker compose", () => {
     for (const ports of published) assert.match(ports, /^127\.0\.0\.1:\d+->\d+\/tcp$/);
   });
 
-  it("the image names its version and licence, lists its packages and has less than 250 MB compressed", async () => {
+  it("the image states its version and licence, lists its packages and is smaller than 250 MB compressed", async () => {
     const { compose, run } = deployment;
     const labels = JSON.parse(
       await run("docker", "inspect", "-f", "{{json .Config.Labels}}", await deployment.idOf("api")),
@@ -181,7 +181,7 @@ describe("docker compose", () => {
     );
   });
 
-  it("the audit entry of a command names its user and host", async () => {
+  it("the audit entry of a voucherctl command names the command's user and host", async () => {
     const { acts }: { acts: { command: string; osUser: string; host: string }[] } = await deployment.voucherctl(
       "audit",
       "list",
@@ -190,7 +190,7 @@ describe("docker compose", () => {
     assert.deepEqual([issued?.osUser, issued?.host], ["alice", "desk-1"]);
   });
 
-  it("during an upgrade in steps, no call waits longer than a drain and a start", async () => {
+  it("during an upgrade in steps, no call waits longer than one process's stop and start", async () => {
     const { compose } = deployment;
     await redeemDuring(async () => {
       await compose("build", "migrate");
@@ -201,7 +201,7 @@ describe("docker compose", () => {
     assertAnswered(NOT_HUNG_MS + startMs);
   });
 
-  it("the old release continues when a migration fails", async () => {
+  it("the old release continues to serve when a migration fails", async () => {
     const { compose, checkout } = deployment;
     const next = `${String(readdirSync(`${checkout}/migrations`).length + 1).padStart(5, "0")}_fails.sql`;
     const mount = `${checkout}/test/proof/containers/failing-migration.sql:/app/migrations/${next}:ro`;
@@ -209,7 +209,7 @@ describe("docker compose", () => {
     assertAnswered(NOT_HUNG_MS);
   });
 
-  it("the documented commands retire the log, and can be repeated", async () => {
+  it("the documented commands retire the transparency log, and can be repeated", async () => {
     const runbook = readFileSync(`${deployment.checkout}/docs/transparency-log.md`, "utf8");
     const [, lines = ""] = / {2}```sh\n( {2}docker compose stop log[\s\S]*?)\n {2}```/.exec(runbook) ?? [];
     assert.match(lines, /log retire/);

@@ -202,7 +202,7 @@ it("Kubernetes containers have probes at paths and ports that the processes serv
   }
 });
 
-it("Kubernetes containers have more time to stop than the service needs", () => {
+it("Kubernetes gives containers more time to stop than the service needs", () => {
   for (const name of SERVING) {
     const { spec, lifecycle } = container(name);
     const pause = Number(lifecycle?.preStop.exec.command[1] ?? 0);
@@ -211,7 +211,7 @@ it("Kubernetes containers have more time to stop than the service needs", () => 
   }
 });
 
-it("the log's key is copied to a file with the permissions that the service requires", async () => {
+it("the Kubernetes files copy the log's key to a file with the permissions that the service requires", async () => {
   const settings = () =>
     readTlogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
   const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
@@ -241,7 +241,7 @@ it("the log's key is copied to a file with the permissions that the service requ
 
 const labelsOf = (name: string) => PODS.find((pod) => pod.name === name)?.metadata.labels;
 
-it("Deployments, budgets, services and policies select the intended pods", () => {
+it("Kubernetes Deployments, budgets, services and policies select the intended pods", () => {
   for (const { metadata, spec } of POD_OWNERS.filter(({ kind }) => kind === "Deployment"))
     expect(spec.selector.matchLabels, metadata.name).toEqual(labelsOf(metadata.name));
   for (const name of ["vouchers-api", "vouchers-worker"]) {
@@ -258,12 +258,12 @@ it("Deployments, budgets, services and policies select the intended pods", () =>
   expect([ports[0].targetPort, ...named]).toEqual(["http", "metrics", "http"]);
 });
 
-it("autoscalers scale Deployments that set no number of replicas", () => {
+it("Kubernetes autoscalers scale only Deployments that set no number of replicas", () => {
   const targets = [find("HorizontalPodAutoscaler", "vouchers-api"), find("ScaledObject", "vouchers-worker")];
   for (const { spec } of targets) expect(find("Deployment", spec.scaleTargetRef.name).spec.replicas).toBeUndefined();
 });
 
-it("the overlay patches only fields of the base", () => {
+it("the Kubernetes overlay patches only fields of the base", () => {
   for (const { target, patch } of overlay.patches) {
     const object = find(target.kind, target.name);
     const [operations] = parseAllDocuments(patch).map((document) => document.toJS());
@@ -277,7 +277,7 @@ it("the overlay patches only fields of the base", () => {
     expect([base.configMapGenerator.some((map: Yaml) => map.name === name), behavior]).toEqual([true, "merge"]);
 });
 
-it("the workers' autoscaler adds a pod for every WORKER_CONCURRENCY waiting jobs, each counted once", () => {
+it("the workers' Kubernetes autoscaler adds a pod for every WORKER_CONCURRENCY waiting jobs", () => {
   const { triggers } = find("ScaledObject", "vouchers-worker").spec;
   const { query, threshold } = triggers.find(({ type }: Yaml) => type === "prometheus").metadata;
   const { workerQueues, workerConcurrency } = readWorkerConfig(
@@ -296,7 +296,7 @@ it("the workers' autoscaler adds a pod for every WORKER_CONCURRENCY waiting jobs
   expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
 });
 
-it("Prometheus scrapes the jobs of docs/observability, at existing pods and ports", () => {
+it("Prometheus in Kubernetes scrapes the jobs of docs/observability, at existing pods and ports", () => {
   const [{ scrape_configs: jobs }] = parseFile("docs/kubernetes/prometheus.yaml");
   const [{ scrape_configs: expected }] = parseFile("docs/observability/prometheus.yml");
   const namesOf = (all: Yaml[]) => all.map(({ job_name }) => job_name);
@@ -310,7 +310,7 @@ it("Prometheus scrapes the jobs of docs/observability, at existing pods and port
   }
 });
 
-it("the guide's numbers of connections follow from the maximum numbers of pods", () => {
+it("the Kubernetes guide's numbers of connections follow from the maximum numbers of pods", () => {
   const scalers = [find("HorizontalPodAutoscaler", "vouchers-api"), find("ScaledObject", "vouchers-worker")];
   const small = scalers.map(({ spec }): number => spec.maxReplicas ?? spec.maxReplicaCount);
   const large = overlay.patches.slice(0, 2).map(({ patch }: Yaml) => parseAllDocuments(patch)[0]?.toJS()[1].value);
@@ -321,7 +321,7 @@ it("the guide's numbers of connections follow from the maximum numbers of pods",
   expect(GUIDE.replace(/\s+/g, " ")).toContain(`That is ${ofBase}, and ${ofOverlay}.`);
 });
 
-it.runIf(onPath("kubectl") !== null)("kubectl builds the overlay with the secrets of the guide", () => {
+it.runIf(onPath("kubectl") !== null)("kubectl builds the overlay with the secrets of the Kubernetes guide", () => {
   const options = { encoding: "utf8" } as const;
   const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(directory, OVERLAY)], options);
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });

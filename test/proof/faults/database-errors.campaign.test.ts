@@ -17,7 +17,7 @@ describe.each([
   ["a deadlock", "40P01"],
   ["a serialization failure", "40001"],
 ])("a transaction with %s", (what, sqlState) => {
-  it("a database error is retried, and the caller gets 200", async () => {
+  it("a redeem whose transaction meets a database error is retried, and its caller gets 200", async () => {
     const { code } = await issue();
     const externalRef = `${what} once`;
     await failRedemptions(sqlState, externalRef, 2);
@@ -26,7 +26,7 @@ describe.each([
     expect(await countFailures()).toBe(3);
   });
 
-  it("a persistent database error leads to redeem_timeout, and blocks no other voucher", async () => {
+  it("a redeem with a persistent database error gets redeem_timeout, and blocks no other voucher", async () => {
     const poisoned = await issue();
     const others = await issueVouchers(db, partner, 5);
     const order = { code: poisoned.code, externalRef: `${what} again and again` };
@@ -45,7 +45,7 @@ describe.each([
   });
 });
 
-it("an attempt that the database always refuses does not prevent another reference's redemption", async () => {
+it("a redeem that the database always refuses does not prevent another reference's redemption", async () => {
   const { code } = await issue();
   await failRedemptions("22000", "poison", 1_000_000);
   expect((await till.redeem({ code, externalRef: "poison" })).body.code).toBe("redeem_timeout");

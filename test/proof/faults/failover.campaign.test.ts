@@ -165,7 +165,7 @@ it("a primary without its synchronous standby confirms nothing until the standby
   await admin.end();
 });
 
-it("the service on a read-only database answers 503 until the host name leads to the primary", async () => {
+it("on a read-only database, the service answers 503 until the host name leads to the primary", async () => {
   const { username, pathname } = new URL(servers.databaseUrl);
   /** Makes new connections read-only, as if the host name led to a standby. Open connections stay writable. */
   const setReadOnly = (value: "on" | "off") =>
@@ -202,7 +202,7 @@ it("a process disconnects from a database that becomes read-only", async () => {
   await removed;
 });
 
-it("a process accepts a promoted synchronous standby, and refuses a standby without all commits", async () => {
+it("a process accepts a promoted synchronous standby, and refuses a standby that lacks commits", async () => {
   const directory = mkdtempSync(join(tmpdir(), "voucher-promotions-"));
   // If root runs the tests, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);

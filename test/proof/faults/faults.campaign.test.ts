@@ -21,7 +21,7 @@ it("partners and users get true answers, and each voucher one redemption, during
   await run({ seed: 2885, targets, isEnough });
 });
 
-it("answers stay true while Postgres is set back to older files, acts and jobs repeat, and APIs freeze", async () => {
+it("answers stay true while Postgres is set back, administrative acts and jobs repeat, and APIs freeze", async () => {
   const targets: TargetName[] = [...ALONE, "api 0"];
   const isEnough = ({ faults }: Progress) =>
     new Set(Object.keys(faults).map((fault) => fault.split(" ")[0])).size === targets.length;

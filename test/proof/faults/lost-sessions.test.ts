@@ -3,7 +3,7 @@ import { inTransaction } from "../../../src/platform/db/transaction.ts";
 import { openLastingPool } from "../../support/lasting-pool.ts";
 import { openTestServers } from "../../support/servers.ts";
 
-it("the end of a session rejects only its transaction's statement, and the pool serves the next one", async () => {
+it("the end of a database session fails only its own transaction, and the pool serves the next one", async () => {
   const servers = await openTestServers();
   const pool = openLastingPool({ connectionString: servers.ownerUrl, max: 1 });
   try {

@@ -44,7 +44,7 @@ const codeOf = ({ status, body }: Answer) => (status === 200 ? 200 : body?.code)
 
 it.each(
   GROWTHS,
-)("Postgres with older files is refused until the newer ones are back, even if its WAL grows: %s", async (growth) => {
+)("Postgres with older files is refused until the newer files are back, even if its WAL grows: %s", async (growth) => {
   const { db } = cluster;
   const kept = await postgres.keepFiles();
   const copied = await readTransaction(db);
@@ -95,7 +95,7 @@ async function redeemBesideLock(deliverLater: (answered: Promise<Answer>) => Pro
 
 const hasNoJob = async () => (await countRedeemJobs()).all === 0;
 
-it("a second delivery of a redeem job redeems nothing after the caller was told that nothing changed", async () => {
+it("a second delivery of a redeem job redeems nothing after its caller was told that nothing changed", async () => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     // Both deliveries wait equally long, so the first one gives up first.
     await until(async () => (await longestWaitMs(cluster.db)) > 1_500);
@@ -108,7 +108,7 @@ it("a second delivery of a redeem job redeems nothing after the caller was told 
 it.each([
   ["its last second", "AppendOnlyTail"],
   ["everything since the job was delivered", "SinceKept"],
-] as const)("after Redis lost %s, a redelivered redeem redeems nothing that an answer denied", async (_what, loss) => {
+] as const)("after Redis lost %s, a redelivered redeem redeems nothing after a final answer", async (_what, loss) => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     cluster.redis.keepFiles();
     const answered = await asked;
@@ -125,7 +125,7 @@ it.each([
 /** A process notices a freeze that is longer than this. Milliseconds. */
 const NOTICED_MS = 3_500;
 
-it("an API process that was frozen redeems nothing after another process refused the retry", async () => {
+it("a frozen API process redeems nothing for a call whose retry another process has refused", async () => {
   const { key, otherKey } = own;
   const { id, code } = newVoucher();
   const held = await post(otherApi, "reserve", { code }, { key: otherKey });

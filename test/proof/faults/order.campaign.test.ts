@@ -349,7 +349,7 @@ it.each<[calls: string, recorded: number[], lostMs: number[], isBroken: boolean]
   expect(checkCaps(history, records).length > 0).toBe(broken);
 });
 
-it("checkOrder finds the broken rule even if open attempts and lost primaries allow many orders", () => {
+it("checkOrder finds a broken rule even if unanswered calls and lost primaries allow many orders", () => {
   const open = ["gone", "suspend unknown", "resume unknown", "void unknown", "extend unknown"];
   const calls = open.flatMap((name) => Array.from({ length: 7 }, (_, n) => `${100 + n}-${150 + n} ${name}`));
   const history = answersOf([...calls, "201-250 suspended", "551-560 voided", "651-660 active"]);

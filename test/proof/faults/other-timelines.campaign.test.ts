@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => servers?.close());
 
-it("copies of a server wait while the original makes marks, and one replaces an original that hangs", async () => {
+it("copies of a server wait while the original writes mark rows, and one replaces a hanging original", async () => {
   const { postgres, open, makeMarks } = await openOriginal();
   const backup = await postgres.startHotCopy({ promoted: true });
   let originals = [open(postgres.url), open(postgres.url)];
@@ -60,7 +60,7 @@ it("copies of a server wait while the original makes marks, and one replaces an 
   await until(async () => (await successor.asks()) === "ok");
 });
 
-it("a server fails over to its synchronous standby while a promoted older backup waits", async () => {
+it("a deployment fails over to its synchronous standby while a promoted older backup waits", async () => {
   const { postgres, open, makeMarks } = await openOriginal({ standby: true });
   const own = [open(postgres.url), open(postgres.url)];
   for (const each of own) await makeMarks(each);

@@ -18,7 +18,7 @@ const own = useFaultCluster(
   VISITORS * (HEALTHY_MS / PAUSE_MS),
 );
 
-it("the overview names the two of six shards whose Redis server and replica are unreachable", async () => {
+it("the overview names the two of six shards whose Redis master and replica are unreachable", async () => {
   const redis = own.cluster.redisCluster;
   if (redis === null) throw new Error("there is no Redis Cluster");
   await until(async () => (await readAttention()).length === 0, CALM_MS);

@@ -343,7 +343,7 @@ function answerAlert(response: ServerResponse) {
   else response.writeHead(204).end();
 }
 
-it("the overview names an unreachable receiver, which gets the messages within minutes of its return", async () => {
+it("the overview names an unreachable ALERT_URL, which gets the messages within minutes of its return", async () => {
   await untilCalm();
   const earlier = alertReceiver.received.length;
   const untilTold = (isWanted: (endedAt: string | null) => boolean) =>

@@ -86,7 +86,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await assertInvariants(cluster.db);
   });
 
-  it("Postgres under Patroni waits for both standbys, and continues with one if the other crashes", async () => {
+  it("Postgres under Patroni waits for both standbys, and continues with one if the other one crashes", async () => {
     const standbyNames = async () => (await cluster.db.query("SHOW synchronous_standby_names")).rows[0];
     await postgres.configure({ synchronous_node_count: 2 });
     await until(async () => (await standbyNames()).synchronous_standby_names.startsWith("2 ("), 60_000);

@@ -227,7 +227,7 @@ it.each<[what: string, wasErased: boolean, calls: string, broken: string[]]>([
 
 const RELEASED: RecordedReservation = { ...HELD, state: "Released", endedAtMs: 305 };
 
-it("checkReleases reports a released reservation without a call", () => {
+it("checkReleases reports a reservation that was released without a release call", () => {
   const records = toRecords(new SteppedClock(), { reservations: [RELEASED] });
   expect(checkReleases(answersOf(["300-310 released"]), records)).toEqual([]);
   expect(checkReleases(answersOf([]), records).map(({ rule }) => rule)).toEqual(["a release has a call"]);
@@ -260,7 +260,7 @@ async function withSteppedClock(offsetsMs: readonly number[], work: (clock: Step
   }
 }
 
-it("the range of a stepped host clock contains every time that the clock may have shown", () =>
+it("SteppedClock's range contains every time that a host clock with jumps may have shown", () =>
   withSteppedClock([5_000, -5_000, 0], (clock) => {
     // At 2 s of the host's clock, the clock steps to 7 s, at 3 s to -2 s, and at 4 s back to the host's time. A process
     // that has not read the last step yet continues from the time before it.
@@ -270,7 +270,7 @@ it("the range of a stepped host clock contains every time that the clock may hav
     expect(clock.latestShown(2_500, 3_500)).toBe(8_000);
   }));
 
-it("the range of host times contains the times of a process that has not noticed a step", () =>
+it("SteppedClock's range contains the times of a process that has not noticed a jump of the host's clock", () =>
   withSteppedClock([-2_000, 4_000], (clock) => {
     // 100 ms after a step forward, a process that has not read it may decide at any time between its own 1.1 s and a
     // second later.
@@ -282,7 +282,7 @@ it("the range of host times contains the times of a process that has not noticed
     expect(clock.last(5_000)).toBe(7_000);
   }));
 
-it("the range of host times contains the service's times during a database clock jump", () => {
+it("SteppedClock's range contains the service's times during a jump of the database's clock", () => {
   const yearMs = 365 * 86_400_000;
   return withSteppedClock([yearMs, 0, -yearMs, 0], (clock) => {
     // The clock jumped ahead after 2 s, and back after 4 s of the host's clock.
@@ -292,7 +292,7 @@ it("the range of host times contains the service's times during a database clock
   });
 });
 
-it("the rules accept a redemption at the closed time after a step back, despite its earlier deadline", () =>
+it("checkRedeems accepts a redemption after its deadline if a clock jump had moved closed_until ahead", () =>
   withSteppedClock([8_000, -8_000], (clock) => {
     const records = toRecords(clock, { redemptions: [redeemedAt(9_000)] });
     expect(checkRedeems(historyOf(["redeem 3100-3200 hung up"]), records, WAIT_MS)).toEqual([]);

@@ -45,7 +45,7 @@ it.each<[what: string, graceMs: number, call: [secret: string, number, number, s
   expect(brokenBy(history)).toEqual(broken);
 });
 
-it("checkOrder accepts the public history with any secret", () => {
+it("checkOrder accepts answers to public reads of events with any secret", () => {
   const history = new History();
   history.secretEnds.push({ ...ENDED, graceMs: 0 });
   const chain = { hashes: ["a"], types: ["voucher.instance.issued"] };

@@ -73,7 +73,7 @@ const untilUnready = () =>
     return answer.status === 200 ? null : answer;
   });
 
-it("reserve and redeem answer 503 in time while Redis hangs, and look-ups still answer 200", async () => {
+it("reserve and redeem answer 503 in time while Redis hangs, and look-ups answer 200", async () => {
   const [reserved, order] = [newOrder(), newOrder()];
   cluster.redis.freeze();
   const [lookedUp, held, redeemed, ready] = await Promise.all([
@@ -156,7 +156,7 @@ it.each([
   ["one of its processes is killed", () => postgres.killOne(new SeededRandom(1))],
   ["the waiting commits are cancelled", interrupt("cancel")],
   ["the waiting sessions are ended", interrupt("terminate")],
-])("a Postgres without its standby loses no confirmed redemption if %s before the promotion", async (_how, crash) => {
+])("Postgres without its standby loses no confirmed redemption if %s before the promotion", async (_how, crash) => {
   const all = newOrders(4);
   const ids = all.map(({ id }) => id);
   postgres.cutOffStandby();

@@ -64,7 +64,7 @@ const GROWTH: [string, () => Promise<unknown>][] = [
   ],
 ];
 
-it("a running process refuses Postgres with older files until the loss is accepted", async () => {
+it("a running process refuses Postgres with older files until an operator accepts the loss", async () => {
   const known = openProcess();
   await untilItRemembers(known);
   const { serverId: origin } = known.deployment;
@@ -79,7 +79,7 @@ it("a running process refuses Postgres with older files until the loss is accept
   await untilItRemembers(known);
 });
 
-it("a loss that was accepted before the files were copied does not admit the copied files", async () => {
+it("an operator's acceptance of a loss does not admit files that are set back later", async () => {
   const known = openProcess();
   await acceptLoss(server.superuser);
   await loseMarks([known]);
@@ -88,7 +88,7 @@ it("a loss that was accepted before the files were copied does not admit the cop
   await untilItRemembers(known);
 });
 
-it("a promoted standby is accepted unless it lacks a mark that it must have", async () => {
+it("a process accepts a promoted standby unless the standby lacks a mark row that it must have", async () => {
   const known = openProcess();
   // Adds as many marks as in several minutes, so that every standby must have the older marks.
   const writeMinutes = () =>
@@ -110,7 +110,7 @@ it("a promoted standby is accepted unless it lacks a mark that it must have", as
   await untilItRemembers(known);
 });
 
-it("a process that starts after files were set back learns of the refusal from Redis", async () => {
+it("a process that starts after files were set back refuses them by the mark ids in Redis", async () => {
   const running = openProcess(shares());
   await loseMarks([running]);
   await untilRedisKnows(running);
@@ -148,7 +148,7 @@ itOnOneRedis(
   },
 );
 
-it("a process that starts after all others have stopped knows only the marks in Redis", async () => {
+it("a process that starts after all others have stopped knows only the mark ids in Redis", async () => {
   const known = openProcess(shares());
   await loseMarks([known]);
   await untilRedisKnows(known);
@@ -160,7 +160,7 @@ it("a process that starts after all others have stopped knows only the marks in 
   await untilItRemembers(openProcess(shares()));
 });
 
-it("marks are kept for a day, and a process that knows none of them is admitted like a new one", async () => {
+it("mark rows are kept for a day, and a process that knows only older ones is admitted like a new one", async () => {
   const frozen = openProcess();
   await untilItRemembers(frozen);
   const position = frozen.newest()?.position ?? 0;
@@ -191,7 +191,7 @@ it("marks are kept for a day, and a process that knows none of them is admitted 
   expect(await reconnects()).toBe("ok");
 });
 
-it("marks continue after a clock change, and a process remembers no unconfirmed mark", async () => {
+it("new mark rows are written after a clock change, and a process remembers no unconfirmed mark row", async () => {
   const known = openProcess();
   for (const step of ["1 day", "-1 day"]) {
     await server.superuser.query("UPDATE database_marks SET made_at = made_at + $1::interval", [step]);

@@ -31,7 +31,7 @@ const say = (line: string) => process.stdout.write(`${line}; load ${loadavg()[0]
 
 const at = (sorted: readonly number[], part: number) => sorted[Math.ceil(sorted.length * part) - 1] as number;
 
-it("one worker process delivers a backlog of webhooks", async () => {
+it("one worker process can deliver a backlog of webhooks", async () => {
   worker = await startWorkers(servers, { WORKER_QUEUES: "redeem" });
   const endpoints = 16;
   const each = 250;

@@ -45,7 +45,7 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-it(`the service loses no event, signs each request and keeps each voucher's order over ${KILLS} kills`, async () => {
+it(`the service loses no webhook, signs each and keeps each voucher's order over ${KILLS} kills`, async () => {
   const partner = await makePartner(cluster.db);
   const endpoints = [
     await receiver.addEndpoint(cluster.db, partner.organizationId),

@@ -36,7 +36,7 @@ it("each constraint, unique index and trigger has a test that fails without it",
   expect(unnoticed).toEqual([]);
 });
 
-it("each listed guard has a test that fails when it is taken out of the code", { timeout: ALL_MS }, async () => {
+it("each listed guard in the code has a test that fails when the guard is taken out", { timeout: ALL_MS }, async () => {
   const unnoticed = await findUnnoticed(CODE_GUARDS, async (guard) => {
     const copy = makeBrokenCopy(guard);
     return turnsRed(guard.tests, { cwd: copy.directory }).finally(copy.remove);

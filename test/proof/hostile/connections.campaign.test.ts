@@ -102,7 +102,7 @@ it("a client that does not read a large response is disconnected", async () => {
   await until(() => cutShort > 0);
 });
 
-it("a client that is idle between two requests is disconnected, and a fast one gets its answers", async () => {
+it("a client that is idle between two requests is disconnected, and a fast client gets its answers", async () => {
   const client = await open(ASK);
   await client.ended;
   expect(client.received()).toMatch(/^HTTP\/1\.1 200[\s\S]*\{"status":"ok"\}\n$/);
@@ -143,7 +143,7 @@ it.each([
   ["a chunk longer than its size", post(chunked, `1\r\n${hidden}0\r\n\r\n`)],
   ["a bare LF after a chunk size", post(chunked, `0\n\n${hidden}`)],
   ["NUL in a header", post("A: \0", hidden)],
-])("a broken request gets one answer, and a second request that it hides gets none: %s", async (_title, bytes) => {
+])("a broken request gets one answer, and a second request hidden in it gets none: %s", async (_title, bytes) => {
   const client = await open(bytes);
   await client.ended;
   expect(client.received()).toMatch(/^HTTP\/1\.1 (400|401)/);

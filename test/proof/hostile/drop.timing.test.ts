@@ -47,7 +47,7 @@ afterAll(() => service.stop());
 
 let refs = 0;
 
-it("another partner's redeems take at most three times as long during a rush on one brand", async () => {
+it("redeems take at most three times as long during another partner's rush of claims", async () => {
   const measure = async () => {
     const claimAll = await prepareDrop(partner);
     const quiet = p99(await redeemUntil(sleep(QUIET_MS)));

@@ -59,18 +59,18 @@ afterAll(() => service?.stop());
 const INTERNALS = /node_modules|node:internal|(?:^|\\n)\s+at .+:\d+:\d+|\/src\/|ECONNREFUSED|SELECT .+ FROM/m;
 
 it.each(ROUTES)(
-  "any request gets a documented answer without internals, never a 500: %s %s",
+  "any request gets a documented answer without internals, and never a 500: %s %s",
   (method, path) => fuzz(requestsTo(path, method, known)),
   2 * TIME_LIMIT_MS,
 );
 
 it(
-  "any request to an unknown address gets a documented answer without internals, never a 500",
+  "any request to an unknown address gets a documented answer without internals, and never a 500",
   () => fuzz(requestsAnywhere(known)),
   2 * TIME_LIMIT_MS,
 );
 
-it("the processes log no error, keep their prototypes unchanged and exit normally", async () => {
+it("random requests cause no logged error, leave prototypes unchanged and let processes exit normally", async () => {
   const ended = await service?.stop();
   service = undefined;
   for (const { stdout, stderr, exitCode } of [ended?.api, ended?.worker].filter((process) => process !== undefined)) {

@@ -44,7 +44,7 @@ const { servers, db, partner, keys, issuer } = useService({ apis: [], workers: [
 
 beforeAll(run);
 
-it("the run whose output is searched for secrets has output in every channel", () => {
+it("the search of all output for secrets has output in every channel", () => {
   expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 409, 500, 503]));
   for (const [where, text] of Object.entries(emitted)) expect(text.length, where).toBeGreaterThan(150);
   expect(emitted.log).toContain('"constraint":"poisoned"');
@@ -65,7 +65,7 @@ it.each([
   ...["audit entries", "voucherctl", "Redis without replies"].map((where): [string, Secrets[]] => [where, VALUABLE]),
   // Includes codes that it issued.
   ["database", [credentials]],
-])("no output contains secrets: %s", (where, secrets) => {
+])("no output of the service contains secrets: %s", (where, secrets) => {
   expect(find(emitted[where], ...secrets)).toEqual([]);
 });
 

@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 afterAll(() => endService(servers));
 
-it("an order of the calls explains every answer to overlapping calls about one voucher", async () => {
+it("every set of answers to overlapping calls about one voucher is explained by an order of the calls", async () => {
   const { db } = servers;
   const { apis, accidents } = processes;
   const history = new History();
