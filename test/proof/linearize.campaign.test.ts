@@ -8,7 +8,7 @@ const RUNS = 4_000;
 const SEED = 20_261_128;
 const OPERATIONS_MAX = 6;
 
-/** The tested object: a value that operations change, and a mark that is unknown until a read shows it. */
+/** The tested object: a value that operations change, and a second one that is unknown until a read shows it. */
 interface State {
   value: number;
   mark: number | null;

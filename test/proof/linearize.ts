@@ -2,14 +2,14 @@
 export interface Operation<State> {
   /** The earliest time at which the operation can take effect. */
   fromMs: number;
-  /** The latest such time. Infinity for an unknown outcome: the operation takes effect at any later time, or never. */
+  /** The latest time at which the operation can take effect. Infinity if the outcome is unknown. */
   untilMs: number;
   /**
    * Equal for operations with the same effect. If their outcome is unknown, the search tries only the earliest of them.
    */
   like?: string | null;
   /**
-   * The states that may follow. None if the operation cannot take effect in this state, or not with its answer.
+   * The states that may follow. None if the operation cannot take effect with its answer in this state.
    * An operation that certainly takes effect must keep this rule: if `apply` leaves a state unchanged, the operation
    * changes no later state. `linearize` places such an operation at once, so it would miss an order in which the
    * operation changes something later. A read satisfies this rule. A change satisfies it if it takes effect only in

@@ -40,7 +40,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** Sends the same requests to the service and to the baseline. Both must give like answers with these statuses. */
+  /** Sends the same requests to the service and to the baseline. Both must answer alike, with these statuses. */
   async function expectSame(statuses: number[], play: (client: PartnerClient, codes: string[]) => Promise<Reply[]>) {
     const foreign = await issueVouchers(servers.db, await makePartner(servers.db), 1);
     const answers: Reply[][] = [];

@@ -65,7 +65,7 @@ type How = { kills: number; seed: number; root: string; signal: AbortSignal; say
  */
 export async function playKills(contender: ContenderId, how: How): Promise<KillsVerdict> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-kills-"));
-  // Postgres runs as another user when root runs this program.
+  // If root runs this program, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort());
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
@@ -191,7 +191,7 @@ async function callUntil(
   return unanswered;
 }
 
-/** Counts answers that call the same redemption new again. Removes the claim, so that the rules judge the rest. */
+/** Counts answers that again call a redemption new. Deletes `alreadyConfirmed`, so that the rules judge the rest. */
 function forgetRepeatedNews(history: History): number {
   const news = history.of("redeem").filter(({ status, body }) => status === 200 && body.alreadyConfirmed === false);
   const repeated = [...Map.groupBy(news, ({ ask }) => refOf(ask)).values()].filter(({ length }) => length > 1);

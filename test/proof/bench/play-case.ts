@@ -34,7 +34,7 @@ const PART_SECONDS = 2;
 const FIRST_PART_SECONDS = 0.5;
 /** Assumed units per second of the warm-up's first part. */
 const FIRST_RATE = 1_000;
-/** How many times the vouchers that a turn needs at the last rate are created for it. */
+/** A turn gets this many times the vouchers that it needs at the contender's last rate. */
 const SUPPLY_FACTOR = 2;
 
 interface Game extends Omit<PlayOptions, "rounds"> {

@@ -52,7 +52,7 @@ it("a redeem with an open transaction gets redeem_unknown if a Redis failover lo
 const inShard = (shard: number) =>
   vouchers.find(({ id }) => shardOf(id, SHARDS) === shard) as { id: string; code: string };
 
-/** Kills a shard's master after a worker has started a voucher's redeem job, of which the replica does not know. */
+/** Redeems a voucher while its shard fails over. The replica does not know that a worker has started the job. */
 async function redeemAcrossFailover(
   shard: number,
   work: (jobId: string, data: unknown) => Promise<void>,

@@ -45,7 +45,7 @@ export function isOpen({ status, code }: Pick<Exchange, "status" | "code">): boo
   return status === null || code === "redeem_unknown" || code === "unavailable";
 }
 
-/** The latest time of a call's first read: before its answer, or, without an answer, some seconds after the request. */
+/** The latest time at which a worker first read a call: before its answer, or some seconds after the request. */
 export function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
   return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
 }

@@ -64,6 +64,7 @@ export async function checkAnswersAgain(
   return { tookMs, violations: silent.length > 0 ? [{ rule, detail, exchanges: exchanges.slice(-SHOWN_MAX) }] : [] };
 }
 
+/** Waits until every API process of a newly started deployment is ready. */
 export async function untilReady({ apis }: Pick<Deployment, "apis">): Promise<void> {
   for (const api of apis) await untilStarted(() => isReady(api));
 }

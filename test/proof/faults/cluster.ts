@@ -96,7 +96,7 @@ async function openServers(options: ClusterOptions, directory: string, logs: str
 
 type Maker = ReturnType<typeof openMaker>;
 
-/** Opens a maker of the service's processes, which it does not start, and of pools for a superuser. */
+/** Returns functions that create the service's processes, without starting them, and a superuser's pools. */
 function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: Servers, logs: string) {
   const processes: ServiceProcess[] = [];
   const pools: pg.Pool[] = [];

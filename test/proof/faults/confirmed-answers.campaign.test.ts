@@ -24,7 +24,7 @@ import { FaultPostgres } from "./fault-postgres.ts";
 
 // Tests each answer in the list "What is told as final is confirmed" of docs/design/final-answers.md.
 
-/** The answers that need a confirmation by that section's table. */
+/** The answers that need a confirmation, by the table in docs/design/final-answers.md. */
 const [, TABLE = ""] = /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(
   readFileSync("docs/design/final-answers.md", "utf8"),
 ) ?? [""];
@@ -126,10 +126,7 @@ async function start() {
 
 type Started = Awaited<ReturnType<typeof start>>;
 
-/**
- * Waits until the worker redeems again. Uses another organization, because the test counts this one's webhooks and
- * redemptions.
- */
+/** Waits until the worker redeems again, for another organization than the one whose webhooks the test counts. */
 async function untilRedeemed({ db, api }: Started): Promise<void> {
   const other = await makePartner(db);
   const { code } = await issueVoucher(db, other);
@@ -217,10 +214,7 @@ async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, vouc
   };
 }
 
-/**
- * Creates a voucher that a user has claimed, and each of the section's calls, whose answer would show the voucher's
- * redemption under `order`.
- */
+/** Creates a voucher that a user has claimed, and every call whose answer would show its redemption under `order`. */
 async function makeCalls({ db, api, worker, receiver }: Started) {
   const own = await makePartner(db);
   const { key } = await makeKey(db, own.organizationId);

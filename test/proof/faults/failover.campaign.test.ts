@@ -257,7 +257,7 @@ async function untilBothSucceed(till: PartnerClient): Promise<void> {
   await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200));
 }
 
-/** Starts a service on the test servers, some of them at other addresses. It closes at the end of the file. */
+/** Starts a service on the test servers, some of them at other addresses, until the end of the file. */
 async function start(addresses: Partial<TestServers> = {}) {
   const reached = { ...servers, ...addresses };
   const env = { REDEEM_WAIT_MS: "2000" };

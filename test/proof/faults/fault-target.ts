@@ -20,8 +20,8 @@ export interface Stage {
   /** Enables or disables an organization's hostile receivers of one kind. */
   enableReceivers: (kind: HostileKind, enabled: boolean) => Promise<unknown>;
   /**
-   * Reports that a primary has stopped answering, with which commits may be lost that no standby has. `fromMs` is the
-   * earliest time at which it may have stopped, by default now. Milliseconds of the monotonic clock.
+   * Reports that a primary may be lost, with commits that no standby has. `fromMs` is the earliest time at which it may
+   * have stopped, by default now. Milliseconds of the monotonic clock.
    */
   onPrimaryLost: (fromMs?: number) => void;
   /** Reports that the right files are back, and when older ones replaced them, on the monotonic clock. */

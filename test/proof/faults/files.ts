@@ -18,7 +18,7 @@ export function portalFile(url: string, { key, from }: AskFor<"list">): Pick<Cal
   return { method: "GET", url: `${url}/portal/redemptions.csv?from=${from}&to=${UNTIL}`, headers };
 }
 
-/** A file's answer. A proxy's error is a lost connection. A page with 503 has no code, so it gets `unavailable`. */
+/** Reads a file's answer. A proxy's error counts as a lost connection, and a page with 503 as `unavailable`. */
 export function readFile(answer: Answer): Answer {
   if (BY_PROXY.includes(answer.status ?? 0)) return { ...answer, status: null, failure: "reset" };
   return { ...answer, body: answer.body ?? { code: answer.status === 503 ? "unavailable" : undefined } };

@@ -90,7 +90,7 @@ export async function flood(
   return wrong.length === 0 ? [] : [violation("a flood gets documented answers", [...new Set(wrong)].join(", "))];
 }
 
-/** True without an answer, and for the normal answer or that of a documented limit. */
+/** Whether the answer is missing, normal, or that of a documented limit. */
 function isDocumented({ status, headers }: Answer): boolean {
   if (status === null || status === 200 || status === 303) return true;
   return (status === 429 || status === 503) && Number(headers["retry-after"]) >= 1;

@@ -31,7 +31,7 @@ export interface Call {
   headers?: Record<string, string>;
   body?: unknown;
   timeoutMs: number;
-  /** Connections for reuse. Without it, each request opens a connection, so that no failure comes from an old one. */
+  /** Connections for reuse. By default, each request opens one, so that no failure comes from an old connection. */
   agent?: Agent;
   localAddress?: string;
 }

@@ -25,7 +25,7 @@ const onWait = (sentence: string) => {
 };
 /** How long the reader continues after a migration has reported a wait: longer than two attempts. Milliseconds. */
 const HOLD_MS = 8_000;
-/** Maximum wait of a call: shorter than the reader continues, and much longer than one attempt. Milliseconds. */
+/** Maximum wait of a call: shorter than `HOLD_MS`, and much longer than a migration's attempt. Milliseconds. */
 const BLOCKED_MAX_MS = 6_000;
 
 beforeAll(async () => {

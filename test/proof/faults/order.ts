@@ -41,12 +41,12 @@ export function checkOrder(history: History, clock: SteppedClock, records: Recor
 /** A state, and a later answer that contradicts it. */
 type Contradiction = [shown: Observation, contradicting: Observation];
 
-/** Finds states that are older than one in an answer which came before their request. */
+/** Finds states that are older than a state in an answer from before their request. */
 function findOlder(observations: readonly Observation[], epochOf: (atMs: number) => number): Contradiction[] {
   const returned = observations.toSorted((one, other) => one.returnedMs - other.returnedMs);
   const found: Contradiction[] = [];
   let latest: Observation | undefined;
-  /** By primary, the latest state that may be lost with it. */
+  /** For each primary, the latest state that may be lost with it. */
   const latestOf = new Map<number, Observation>();
   let next = 0;
   for (const later of observations.toSorted((one, other) => one.invokedMs - other.invokedMs)) {

@@ -9,7 +9,7 @@ import { type PartnerOptions, workAsPartner } from "./partner.ts";
 export const RESERVATION_SECONDS = 3;
 export const LOOPS_PER_ORGANIZATION = 10;
 const KEYS_PER_ORGANIZATION = 3;
-/** For this many vouchers of each loop, rows are locked in advance, so that most loops meet a locked row. */
+/** How many vouchers of each loop are locked in advance, so that most loops meet a locked voucher. */
 const UPCOMING_TURNS = 2;
 
 export interface Organization {

@@ -47,7 +47,7 @@ it("copies of a server wait while the original writes mark rows, and one replace
   });
   await makeMarks(successor);
   postgres.thaw();
-  // Processes with another server's address, including the resumed original's, use no server.
+  // Processes of the other servers, including the resumed original, use no server.
   const others = [...originals, ...waiting.filter((each) => each !== successor)];
   for (const each of others) await until(async () => (await each.refusal())?.state === "unavailable");
   for (let marks = 0; marks < 3; marks++) await makeMarks(successor);
@@ -106,7 +106,7 @@ async function openOriginal(how: { standby?: boolean } = {}) {
       users.push(user);
       return user;
     },
-    /** Waits until a process uses its server, and a newer mark exists than at the call. */
+    /** Waits until a process uses its server and has a newer mark than before. */
     makeMarks(user: DatabaseUser) {
       const before = user.newest()?.position ?? 0;
       return until(async () => (await user.asks()) === "ok" && (user.newest()?.position ?? 0) > before);

@@ -66,7 +66,7 @@ const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
 /** How far back a settlement's list of redemptions begins. Milliseconds. */
 const SETTLED_MS = 8_000;
-/** The limits of a settlement's pages. Most of its lists need several pages at 20, each from another API process. */
+/** The limits of a settlement's pages. At 20, most settlements need several pages, each from another API process. */
 const SETTLED_MAX = [1_000, 100, 20];
 
 export type CheckoutName = keyof typeof CHECKOUTS;

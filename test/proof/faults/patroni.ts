@@ -357,7 +357,7 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** If root runs the tests, the user that Debian creates for Postgres, because Postgres refuses to run as root. */
+/** The user that runs Postgres if root runs the tests: Debian's, because Postgres refuses to run as root. */
 function owner(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));

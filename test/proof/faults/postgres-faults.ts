@@ -14,7 +14,7 @@ export type PostgresAction =
   | "crashAndPromote"
   | "endWaitsAndPromote";
 
-/** How long to wait before ending the sessions that wait meanwhile. Milliseconds. */
+/** Pause before again ending all sessions that wait. Milliseconds. */
 const END_EVERY_MS = 100;
 
 export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<PostgresAction>): Promise<void> {

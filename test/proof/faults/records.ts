@@ -64,9 +64,9 @@ export const AT_END_MS = Number.MAX_VALUE;
 export type Records = ReturnType<typeof toRecords>;
 
 /**
- * The rows as maps.
- * @param clock the database's clock, by which these times are. The rules convert them to times of the host's clock. If
- *   a step of the clock makes a time unclear, they accept either answer.
+ * Makes maps of the rows.
+ * @param clock the database's clock, from which the rows' times come. The rules convert them to times of the host's
+ *   clock. If a step of the clock makes a time unclear, they accept either answer.
  */
 export function toRecords(
   clock: SteppedClock,
@@ -97,7 +97,7 @@ export function toRecords(
 
 /**
  * Reads the records from the database.
- * @param history knows the original texts of erased references, which the records then have.
+ * @param history has the original texts of erased references.
  */
 export async function readRecords(db: pg.Pool, clock: SteppedClock, history: History | null = null): Promise<Records> {
   const msOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;

@@ -47,7 +47,7 @@ const SLOW_COMMITS = `
   CREATE CONSTRAINT TRIGGER delay_commit AFTER INSERT ON redemptions DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION delay_commit()`;
 
-/** What a reader has listed: all redemptions, and each end of the list with its `completeUntil`. */
+/** All redemptions that a reader has listed, and each `completeUntil` at which the list ended for the reader. */
 interface Reader {
   ids: string[];
   ends: { completeUntil: string; listed: number }[];

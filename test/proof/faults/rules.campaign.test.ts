@@ -244,7 +244,7 @@ it.each<[call: string, broken: string | null]>([
   expect(checkAnswers(answersOf([call]), records).map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
 });
 
-/** Runs `work` with a clock that has these offsets from the host's clock from 2 s, 3 s and so on. */
+/** Runs `work` with a clock whose offset from the host's clock changes to these values at 2 s, 3 s and so on. */
 async function withSteppedClock(offsetsMs: readonly number[], work: (clock: SteppedClock) => void) {
   const directory = mkdtempSync(join(tmpdir(), "stepped-clock-"));
   try {

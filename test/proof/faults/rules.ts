@@ -5,10 +5,7 @@ import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
 // The rules that compare a run's answers with each other and with the database at the end.
 
-/**
- * A process notices a pause of this length, and then redeems nothing for requests from its sockets that may be old.
- * Milliseconds.
- */
+/** A process notices a pause of this length, and then redeems nothing for requests that may be old. Milliseconds. */
 const PAUSE_NOTICED_MS = 3_000;
 
 /** A time range in which an API process was frozen. Milliseconds of the monotonic clock. */

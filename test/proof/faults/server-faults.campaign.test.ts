@@ -306,7 +306,7 @@ it.skipIf(!HAS_CLOCK)(
 /** The message that a process logs when it refuses to use its server. */
 const REFUSED = "the database server is refused";
 
-/** How often each of the original's processes has logged this, including in earlier tests. */
+/** How often each of the original's processes has logged `REFUSED`, including in earlier tests. */
 const countRefusals = () => processesOf(cluster).map((process) => process.readLog().split(REFUSED).length - 1);
 
 it("processes on a promoted copy answer 503 and change nothing, while the original continues", async () => {

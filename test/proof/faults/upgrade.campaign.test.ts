@@ -21,7 +21,7 @@ vi.setConfig({ testTimeout: 300_000 });
 /** The last commit of release 0.1.0. */
 const RELEASE = "7bdf4c37";
 const isThere = spawnSync("git", ["cat-file", "-e", `${RELEASE}^{commit}`]).status === 0;
-/** Calls whose endpoint or cursor format release 0.1.0 lacks, and erasures, which it would make fail. */
+/** Calls whose endpoint or cursor format release 0.1.0 lacks, and erasures, which fail while 0.1.0 runs. */
 const ACTS: CheckoutName[] = ["voidVoucher", "voidContested", "suspendVoucher", "extendVoucher", "issueAndVoid"];
 const NEWER: CheckoutName[] = [...ACTS, "settle", "eraseOrder"];
 /** A step of the upgrade lasts until this many requests are confirmed. */

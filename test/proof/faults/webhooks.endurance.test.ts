@@ -115,10 +115,7 @@ async function failServer(kill: number): Promise<void> {
   }
 }
 
-/**
- * Waits until every delivery has ended. Makes third attempts due at once, which would otherwise take minutes. A busy
- * receiver may cause some.
- */
+/** Waits until every delivery has ended. Makes third attempts due at once, because they could take minutes. */
 async function untilAllDelivered(): Promise<void> {
   await until(async () => {
     await cluster.db.query(

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
-/** Folders that are not copied. The copy has a link to node_modules, and tests read no other of them. */
+/** Folders that are not copied: tests use node_modules through a link, and read none of the others. */
 const NOT_COPIED = ["node_modules", ".git", ".data", ".ci"];
 
 interface Place {

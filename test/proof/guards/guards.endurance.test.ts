@@ -11,7 +11,7 @@ import { CODE_GUARDS } from "./code-guards.ts";
 
 const { db } = useDatabase();
 
-/** Longer than all of this takes on two cores. Milliseconds. */
+/** Longer than both tests take on two cores. Milliseconds. */
 const ALL_MS = 3 * 3_600_000;
 const limit = pLimit(2);
 const CONSTRAINTS = ["test/platform/db/constraints"];
@@ -45,8 +45,8 @@ it("each listed guard in the code has a test that fails when the guard is taken 
 });
 
 /**
- * The constraints whose names, with their tables, `CONSTRAINTS` finds in Postgres's errors. Without its constraint, no
- * error has the name, so the test fails. So the run need not try this.
+ * The constraints that `CONSTRAINTS` finds in Postgres's errors, by name and table. That test fails without them, so
+ * the run need not remove them.
  */
 async function readSeenConstraints(): Promise<Set<string>> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-guards-"));

@@ -35,7 +35,7 @@ interface Answer {
 
 /** A partner request of a step. */
 export interface Call {
-  /** As what the test counts the step. */
+  /** The kind under which the test counts the step. */
   kind: string;
   title: string;
   key: KeyName;

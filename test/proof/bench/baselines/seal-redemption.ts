@@ -2,7 +2,7 @@ import { makeNonce, sealEvent } from "../../../../src/core/chain/chain.ts";
 import type { Caller } from "../../../../src/core/keys/caller.ts";
 import type { LockedRow, OneTransactionContext } from "./one-transaction.ts";
 
-/** Seals a redemption. `previousHash` is the hash of the voucher's last event. */
+/** Seals a redemption. `sealedHash` is the hash of the voucher's last event. */
 export function sealRedemption(
   ctx: Pick<OneTransactionContext, "randomBytes">,
   caller: Caller,
