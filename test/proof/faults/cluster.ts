@@ -18,11 +18,11 @@ type Env = Record<string, string>;
 export interface ClusterOptions {
   redeemWaitMs: number;
   reservationSeconds: number;
-  /** Variables of every API and worker process. */
+  /** Environment variables of every API and worker process. */
   env?: Env;
-  /** More variables for each worker process. There are two by default. */
+  /** Further environment variables of each worker process. By default there are two workers. */
   workers?: readonly Env[];
-  /** Further variables of each of the two API processes. */
+  /** Further environment variables of each of the two API processes. */
   apis?: readonly Env[];
   /** Whether the second API process reaches Redis through its own proxy, which a test can cut. */
   apiWire?: boolean;

@@ -21,7 +21,7 @@ export interface Observation {
   /** When the request was sent and its answer arrived. Milliseconds of the monotonic clock. */
   invokedMs: number;
   returnedMs: number;
-  /** Null for a webhook and the database. */
+  /** Null if a webhook or the database shows the state. */
   exchange: Exchange | null;
   by: "an answer" | "a webhook" | "the database";
 }

@@ -1,4 +1,4 @@
--- Contender (i): baseline (a) in one round trip, without checks of keys and HTTP.
+-- Contender (i): baseline (a) in one round trip, without HTTP and without checks of keys.
 
 -- The prepared calls, numbered in the order in which pgbench makes them.
 CREATE TABLE IF NOT EXISTS bench_calls (
