@@ -34,7 +34,7 @@ afterAll(() => opened?.close());
 
 async function open() {
   const [postgres, servers] = [await openOwnPostgres(), await openTestServers()];
-  // The acts have their own database, because they leave it in a state that the other test's processes cannot use.
+  // The acts have their own database, because they leave that database in a state that the other test cannot use.
   const [acts, faces] = [await openDatabase(postgres, "acts"), await openDatabase(postgres, "faces")];
   const admin = openAdminContext(acts.url, openLogger("silent", "test"));
   const reached = { ...servers, databaseUrl: faces.url, adminUrl: faces.url };

@@ -33,7 +33,7 @@ it("an erasure processes locked vouchers last, and holds no voucher's lock while
   expect(erased).toMatchObject({ vouchers: 30, events: 30 });
 });
 
-/** Locks that a redemption or claim holds until its transaction ends, with their arguments for a voucher. */
+/** Locks that a redemption or claim holds until its transaction ends. `argumentsOf` returns their arguments. */
 const TEXT_LOCKS: Record<string, [lock: string, argumentsOf: (id: string) => unknown[]]> = {
   reference: [
     "pg_advisory_xact_lock_shared(hashtext($1), hashtext($2))",

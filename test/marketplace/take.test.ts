@@ -230,7 +230,7 @@ describe("a payment", () => {
     expect(replies.map(outcome)).toEqual(["200", "200", "200"]);
     const ids = replies.map((reply) => reply.body.voucher.id);
     expect(ids).toEqual([one.vouchers[0], other.vouchers[0], one.vouchers[1]].map((voucher) => voucher?.id));
-    // An unknown listing or product belongs to no organization, so the earlier payment has no effect on it.
+    // An unknown listing or product belongs to no organization, so the earlier payment does not matter.
     await expectRefused(404, "listing_not_found", () => client.buyListing("lst_unknown", body));
     await expectRefused(404, "product_not_found", () => client.buyProduct("prd_unknown", body));
   });

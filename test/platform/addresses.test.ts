@@ -29,7 +29,7 @@ it.each([
     `64:ff9b:1:08${a}:00${b}:${c}${d}:808:808`,
     `64:ff9b:1:808:00${a}:${b}${c}:${d}08:808`,
   ]),
-  // Addresses that look as if they contained an IPv4 address, but are in no network whose addresses do.
+  // Addresses that only look as if they contained an IPv4 address.
   ...["::8.8.8.8", "::ffff:0:8.8.8.8", "64:ff9b:2::8.8.8.8", "2001::808:808", "::1", "::", "fe80::1%eth0", "fd00::1"],
   ...["2001:db8::1", "ff02::1", "localhost", "", "8.8.8.8:80", "[::ffff:8.8.8.8]", "8.8.8", "64:ff9b::8.8.8.8%eth0"],
 ])("isPublicAddress refuses private addresses and texts that are no address: %s", (address) => {

@@ -406,7 +406,7 @@ class Connection extends EventEmitter {
   }
 }
 
-/** A Redis in which another process has stored what it remembers of a server's start. Keeps all later writes. */
+/** A Redis in which another process has stored its memory of a server's start. Keeps all later writes. */
 function shareOf(newest: Mark | null, started = "0", lasting: Mark | null = null, timeline = "00000001") {
   const seen = (mark: Mark, started: string): Memory => {
     const server = { deploymentId: "d", timeline, started, host: `host ${started}` };

@@ -76,6 +76,6 @@ async function run(command: string) {
 }
 
 function endGroup({ child }: Started): void {
-  // If there is no exit code yet, processes of the group still run.
+  // The child has not exited, so processes of its group still run.
   if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
 }

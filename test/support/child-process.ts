@@ -8,7 +8,7 @@ const COMPILE_CACHE = join(ROOT, "node_modules/.cache/node");
 
 /** The exit code and output of a process. */
 export interface Ended {
-  /** Null when a signal ended it. */
+  /** Null when a signal ended the process. */
   exitCode: number | null;
   stdout: string;
   stderr: string;

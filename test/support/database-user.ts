@@ -8,7 +8,7 @@ const log = pino({ level: "silent" });
 
 export type DatabaseUser = ReturnType<typeof openDatabaseUser>;
 
-/** Opens what a process needs to reach the database. Without Redis, it remembers only what this process saw. */
+/** Opens what a process needs to reach the database. Without Redis, the process remembers only what it saw itself. */
 export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: string; redisUrl?: string | undefined }) {
   const redis = redisUrl === undefined ? null : openFailFast(redisUrl, "test", log);
   const deployment = redis === null ? new DatabaseFence(log) : new DatabaseFence(log, shareMemory(redis));

@@ -10,8 +10,8 @@ import { until } from "./until.ts";
 let redeemed = 0;
 
 /**
- * Starts an API and a worker on a database, and expects that they redeem a reserved voucher, add marks and move the
- * times of a sandbox.
+ * Starts an API and a worker on a database. Expects them to redeem a reserved voucher, add marks, and advance the time
+ * of a sandbox.
  * @param addresses of the owner, who issues the voucher, and of the processes.
  */
 export async function expectRedeems(servers: TestServers, addresses: { ownerUrl: string; databaseUrl: string }) {

@@ -27,7 +27,7 @@ interface Wanted {
   workers?: Env[];
   /** The number of worker contexts that take no jobs from the queue. */
   contexts?: number;
-  /** The variables of all these processes. */
+  /** The variables of all APIs and workers. */
   env?: Env;
   /** Whether users can sign in. The APIs then get a file of published keys. */
   users?: boolean;

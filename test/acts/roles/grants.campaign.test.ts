@@ -305,7 +305,7 @@ const OF_WINGS = new Set(
     .filter((file) => WINGS.test(file))
     .flatMap((file) => statementsIn(file).map(([name]) => name)),
 )
-  // Only acts of wings lock an endpoint or a contract, or read its state for an audit entry.
+  // Only acts of wings lock endpoints or contracts, or read their state for an audit entry.
   .add("state_of_webhook_endpoint")
   .add("state_of_contract");
 

@@ -216,7 +216,7 @@ function expectRefused({ status, body }: Reply, expected: { status: number; code
   });
 }
 
-/** Whether a request passed authentication. Any later answer is allowed. */
+/** Whether a request passed authentication: its status may be any other than 401 and 403. */
 function isThrough({ status }: Reply): boolean {
   return status !== 401 && status !== 403;
 }

@@ -228,7 +228,7 @@ async function backdateUse(keyId: string, seconds: number): Promise<void> {
   );
 }
 
-/** Runs `work`, and returns how often the API sent the named statement during it. */
+/** Runs `work`, and returns how often the API sent the named statement meanwhile. */
 async function countQueries(
   by: TestApi,
   name: string,

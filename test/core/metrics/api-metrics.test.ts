@@ -236,7 +236,7 @@ it.each([
 
 it("a process's metrics report its busy connections and the calls that wait for a connection", async () => {
   const { pool } = api.ctx;
-  // Opens them one after another, because a busy machine cannot open them all within one connection's time limit.
+  // Opens one connection after another, because a busy machine cannot open all within one time limit.
   const clients: pg.PoolClient[] = [];
   while (clients.length < pool.options.max) clients.push(await pool.connect());
   let late: Promise<void> | undefined;

@@ -44,7 +44,7 @@ describe("GET /readyz", () => {
   it("GET /readyz answers 200 when Postgres and Redis answer, even with every connection in use", async () => {
     const { pool } = api.ctx;
     const clients = [];
-    // Opens them one after another, because a busy machine cannot open them all within one connection's time limit.
+    // Opens one connection after another, because a busy machine cannot open all within one time limit.
     while (clients.length < pool.options.max) clients.push(await pool.connect());
     const { status, body } = await until(isReady);
     for (const client of clients) client.release();

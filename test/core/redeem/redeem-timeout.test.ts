@@ -31,7 +31,7 @@ it("a redeem without a worker answers 503 after REDEEM_WAIT_MS, and its attempt 
   expect(added.mock.lastCall?.[2]).toBeLessThanOrEqual(WAIT_MS);
   added.mockRestore();
   expect(await dumpRows(servers.db)).toEqual(before);
-  // Waits until the API withdraws the job, because it answers before that.
+  // The API answers before it withdraws the job.
   await until(async () => (await countJobs(servers, redeemQueue.name)) === 0);
   expect(await servers.redis.keys(`*:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
 });

@@ -127,7 +127,7 @@ it("a redeemed reference in an earlier release's form is found by its text, and 
   const [ctx] = service.contexts;
   const [stored, sent] = ["straße e\u0301 1", "straße é 1"];
   const first = await issue();
-  // The job as the earlier release writes it.
+  // Makes a job as the earlier release did.
   const job = (id: string, ref: string) => redeemJob(partner, keys.till.id, id, ref);
   expect(await runRedeemJob(ctx, newAttempt(first.id), job(first.id, stored))).toMatchObject({ kind: "redeemed" });
   const read = await till.redemption(stored);

@@ -357,7 +357,7 @@ const purchase = (changes: Row) => (voucher_id: string) =>
     ...changes,
   });
 
-/** A batch of leaves. The statement draws its id unless `id` is another expression. */
+/** A leaf batch. The statement takes the next id unless `id` is another expression. */
 const logBatch =
   (changes: Row, id = "nextval('log_batch_ids')") =>
   (): Query => {
@@ -906,7 +906,7 @@ describe("vouchers and batches", () => {
     await accepted(...(await window({ batch_id, kind: "claim" })()));
   });
 
-  /** A voucher that its issue has made available in its batch's windows. */
+  /** Inserts a voucher that users may acquire in its batch's windows. */
   async function newPickable(): Promise<string> {
     const id = newId("vch");
     await accepted(...(await copyOf({ id, serial: 2, pickable: true })(await newVoucher())));
