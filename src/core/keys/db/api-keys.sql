@@ -1,8 +1,8 @@
 -- name: find_keys_by_secret(secret_hash, latest?)
 -- Finds keys by the hashes of their secrets. Returns no row for a revoked or expired key, or an expired secret.
 -- usableMs: milliseconds until the key or the secret expires, whichever is first. Null if neither expires. useIsDue:
--- whether the last recorded use of the current secret, or of the replaced secrets, is more than a minute ago. sandbox:
--- whether the key's organization is a sandbox. capped: whether the key has a daily limit.
+-- whether no use of the current secret, or of the replaced secrets, was recorded in the last minute. sandbox: whether
+-- the key's organization is a sandbox. capped: whether the key has a daily limit.
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
        (extract(epoch FROM least(k.expires_at, s.expires_at) - clock.now) * 1000)::float8 AS "usableMs",
