@@ -54,7 +54,7 @@ const ODD: [name: string, answer: Answer][] = [
   ["a cut refusal", cut],
 ];
 
-/** Answers the first call that has a body with `odd`, and all others like the service. `odd` gets the call's number. */
+/** Answers the first call with a body by `odd`, which gets the call's number, and all other calls like the service. */
 const oddOnce = (odd: Answer) => {
   let calls = 0;
   return (response: ServerResponse, { body }: PartnerRequest) => {

@@ -116,7 +116,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
 
   it(`the guide's client in ${language} repeats the redeem after a crash, and shows the first code`, async () => {
     const { id, code } = await issue();
-    // The first run is killed after its redeem has succeeded but before the response arrives.
+    // The test kills the first run after its redeem has succeeded, before the response arrives.
     const { promise: redeemed, resolve } = Promise.withResolvers<void>();
     const silent = passOn(
       () => undefined,
@@ -176,7 +176,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
 
   it(`the guide's client in ${language} refunds the payment after a crash if the voucher is gone`, async () => {
     const { code } = await issue();
-    // The first run charged the customer, and was killed before it stored the charge.
+    // The first run charged the customer, and ended before it stored the charge.
     const order = { externalRef, code, paid: false };
     writeFileSync(join(directory, `order-${externalRef}.json`), JSON.stringify(order));
     expect((await shop.redeem({ code, externalRef: "another-order" })).status).toBe(200);

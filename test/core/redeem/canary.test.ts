@@ -110,7 +110,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   expect(canary.read().silentMs).toBe(SILENT_MS);
   isMended = true;
   const asked = added.length;
-  // An answer ends the time without an answer. Otherwise the next canary follows a second later.
+  // If the canary gets an answer, `silentMs` changes. Otherwise the next canary follows a second later.
   await until(() => added.length > asked + 1 || canary.read().silentMs !== SILENT_MS);
   expect(canary.read().silentMs).toBe(silentMs);
   // A worker of release 0.1.0 fails this job, which operators need not see.
