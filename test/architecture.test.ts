@@ -140,11 +140,11 @@ it.each([
   ["src/core/redeem/redeem.ts", "src/newroom/file.ts", "value"],
   ["packages/client/src/client.ts", "src/platform/api/errors.ts", "type"],
   ["packages/tlog/src/note.ts", "packages/client/src/client.ts", "value"],
-] as const)("the import rules forbid that %s imports %s as a %s", (from, to, kind) => {
+] as const)("the import rules forbid that %s imports %s (as a %s)", (from, to, kind) => {
   expect(isAllowed({ from, to, kind })).toBe(false);
 });
 
-it("each import in the source obeys the order of folders in FLOORS, apart from listed exceptions", () => {
+it("each import in the source obeys the order of folders in FLOORS or a listed exception", () => {
   expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
 });
 
@@ -245,7 +245,7 @@ it.each([
   expect(importers.filter((edge) => !rooms.test(edge.from)).map(show)).toEqual([]);
 });
 
-it("only one file imports OpenTelemetry, and others import that file only dynamically", () => {
+it("only one file imports OpenTelemetry, and other files import that file only dynamically", () => {
   const loaders = IMPORTS.filter((edge) => edge.to.startsWith("@opentelemetry/") && edge.kind !== "type");
   expect(new Set(loaders.map((edge) => edge.from))).toEqual(new Set(["src/platform/traces/open-telemetry.ts"]));
   const users = IMPORTS.filter((edge) => edge.to === "src/platform/traces/open-telemetry.ts");
@@ -254,7 +254,7 @@ it("only one file imports OpenTelemetry, and others import that file only dynami
   ]);
 });
 
-it("only config.ts, process.ts, local, cli and conformance read environment variables", () => {
+it("only config.ts, process.ts and the folders local, cli and conformance read environment variables", () => {
   const readers = [...TEXTS]
     .filter(([, text]) =>
       /\bprocess\s*(\?\.|\.)\s*env\b|\benv\b[^\n]*=\s*process\b|["']node:process["']|process\[/.test(text),
@@ -328,7 +328,7 @@ it("redeem, look-up, reserve, release, list and sweep load at most 92 files of c
   expect(lines).toBeLessThanOrEqual(10_000);
 });
 
-it("only src/open and the entry points of processes use the whole context of a process", () => {
+it("only src/open and the entry points of processes use the whole context object of a process", () => {
   expect(findWholeContexts(HAND_WRITTEN.sources)).toEqual([]);
 });
 
@@ -355,7 +355,7 @@ it("no object literal is spread directly into another object literal", () => {
   expect(spreadLiteralsOf([...HAND_WRITTEN.sources, ...HAND_WRITTEN.tests])).toEqual([]);
 });
 
-it("each module with SQL statements checks their parameters against their headers when it loads", () => {
+it("each module with SQL statements compares their parameters with their headers when it loads", () => {
   const { unchecked, all } = countUnchecked();
   expect(all).toBeGreaterThan(200);
   expect(unchecked).toBe(0);

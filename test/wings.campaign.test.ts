@@ -96,7 +96,7 @@ it.each([
   }
 });
 
-it("the service accepts a wing of one file and its grants after one line in the list of wings", async () => {
+it("the service accepts a wing of one file and one grants.sql after one line in the list of wings", async () => {
   const { directory, remove } = copyProject();
   try {
     mkdirSync(join(directory, "src/lanterns"));

@@ -189,7 +189,7 @@ async function makeCalls({ db, api, voucherctl }: (typeof opened)["faces"], part
   };
 }
 
-it("the issuer API and forms answer 503, and voucherctl exits 69, while no standby confirms", async () => {
+it("the issuer API and console forms answer 503, and voucherctl exits 69, while no standby confirms", async () => {
   const { faces } = opened;
   const partner = await makePartner(faces.db);
   const calls = Object.entries(await makeCalls(faces, partner));

@@ -41,7 +41,7 @@ async function listedSince(since: Date): Promise<string[]> {
 
 it.each(
   ACQUISITIONS,
-)("each erasure of a user with only a $kind adds to the list of erasures, unless it erased nothing", async ({
+)("an erasure of a user with only a $kind adds a row to the list of erasures, if it erased anything", async ({
   take,
 }) => {
   const userId = newUser("Mr. Violet");
@@ -104,7 +104,7 @@ it("an erasure replay after a failover keeps the event that has reused an erased
   expect(await tablesWith(db, "Mr. Jones")).toEqual([]);
 });
 
-it("erasure replay erases listed events, but keeps and counts events after the erasure", async () => {
+it("erasure replay erases the listed events, but keeps and counts events after the listed time", async () => {
   const offer = await makeOffer(db, 1);
   const { voucher } = (await (await as(newUser("Ms. Pink"))).claimProduct(offer.productId)).body;
   const erasedAt = await databaseTime(db);

@@ -172,7 +172,7 @@ const naming = (find: string, userId: string, ids: readonly string[]) =>
 
 it.each(
   OF_USERS,
-)("an erasure replay erases a listed user's $what from before the erasure, and keeps a later one", async (of) => {
+)("an erasure replay erases a user's $what from before the erasure, and keeps one from after it", async (of) => {
   const userId = newUser("Mr. Gray");
   const form = await formOf("", userId);
   const early = await of.write(userId);

@@ -62,7 +62,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-it("an erased text is in no row, Redis key or log line, and a replay after a restore erases it again", async () => {
+it("an erased text is in no row, Redis key or log line, and erasure replay erases it after a restore", async () => {
   const issuer = await makeIssuerKey();
   const keysFile = writeKeysFile(issuer);
   const open = async () => {

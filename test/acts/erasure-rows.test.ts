@@ -242,7 +242,7 @@ it("only an erasure can change an audit entry, and it replaces only whole texts"
   expect(after[0].entity_id).toMatch(/^org_1\/erased:[\w-]{22}$/);
 });
 
-it("an erasure finds a user's audit entries by an index", async () => {
+it("an erasure finds a user's audit entries through an index", async () => {
   const user = newUser();
   await db.query(
     `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, after)
@@ -260,7 +260,7 @@ it("an erasure finds a user's audit entries by an index", async () => {
   });
 });
 
-it("erasing a user whose subject is a common word changes only the texts that name the user", async () => {
+it("erasing a user whose subject is a common word changes only texts that name the user", async () => {
   const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
     VALUES ('owner', 'owner', $1, $2, $3, $4, $5, $6) RETURNING id`;
   const named = { user: "owner", role: "owner", owner: "owner" };
@@ -335,7 +335,7 @@ it("a batch's reference cannot be inserted again after the reference was erased"
   expect(await insert()).toBe(0);
 });
 
-it("an erasure of release reasons adds no event, but is in the list of erasures and can be replayed", async () => {
+it("an erasure of only release reasons adds no event, but is in the list of erasures and can be replayed", async () => {
   const { id } = await issue();
   const ctx = { ...provisioning(db), pool: pools.pva_admin };
   const eraseIt = () => erasePerson(ctx, { by: "voucher", voucherId: id }, null);

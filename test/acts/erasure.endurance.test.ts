@@ -41,7 +41,7 @@ it("an erasure of 10 000 vouchers completes although its process is killed sever
   expect(entries[0]).toEqual({ events: VOUCHERS, named: 0 });
 }, 600_000);
 
-it("an erasure killed after any statement leaves intact chains, and the next run completes it", async () => {
+it("an erasure that is killed after any statement leaves intact chains, and the next run completes it", async () => {
   const gate = await openStatementGate(servers.adminUrl);
   servers.onClose(() => gate.close());
   for (let statements = 1, isKilled = true; isKilled; statements += 1) {

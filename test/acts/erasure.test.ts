@@ -74,7 +74,7 @@ it("after an erasure, the reference and its replacement text both find the redem
   expect(await till.redeem({ ...body, externalRef: rows[0].form })).toMatchObject({ status: 400 });
 });
 
-it("the database refuses to let an old release redeem or end an erased reference", async () => {
+it("the database rejects an old release's redemption or reference_ends row for an erased reference", async () => {
   const { id, body, first } = await redeem();
   const { organizationId } = partner;
   const other = await issue();
@@ -108,7 +108,7 @@ it("the database refuses to let an old release redeem or end an erased reference
   expect(await till.redeem(body)).toMatchObject({ status: 200, body: { ...first, alreadyConfirmed: true } });
 });
 
-it("a reference that an old release redeemed again after its erasure gets the second redemption's result", async () => {
+it("a reference that an old release redeemed again after an erasure gets the second redemption's result", async () => {
   const { code, body } = await redeem();
   await erase(ofOrder(body.externalRef));
   const again = await redeem();
@@ -125,7 +125,7 @@ it("a reference that an old release redeemed again after its erasure gets the se
   expect((await till.redeem({ ...body, code: (await issue()).code })).body).toMatchObject(repeated);
 });
 
-it("an erased event keeps its hashes and names its erasing event, and the chain stays intact", async () => {
+it("an erased event keeps its hashes and names the event that erased it, and the chain stays intact", async () => {
   const { id, code, body } = await redeem();
   const { body: before } = await till.events(code);
   await erase(ofOrder(body.externalRef), "asked for");
@@ -138,7 +138,7 @@ it("an erased event keeps its hashes and names its erasing event, and the chain 
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-it("after a user's erasure, repeats find the user's claim and purchase, but no row names the user", async () => {
+it("after a user's erasure, a repeated claim or purchase finds the first, but no row names the user", async () => {
   const offer = await makeOffer(db, 3);
   const userId = newUser('Jane "J" Doe\\');
   const user = await as(userId);
@@ -186,7 +186,7 @@ it("an erasure does not wait for a locked voucher that has no text to erase", as
   expect(await again).toEqual(NOTHING);
 });
 
-it("erasing a voucher erases the reason of its expiry, in its history and in the audit trail", async () => {
+it("erasing a voucher erases the reason of its expiry in the history and in the audit trail", async () => {
   const { id, code } = await issue();
   const reason = "asked by Mrs. Smith";
   const audited = auditedCommand("voucher expire", { id, reason });
@@ -216,7 +216,7 @@ async function released() {
   return voucher;
 }
 
-it("an erasure waits for a running redemption and erases its texts, and a retry gets its result", async () => {
+it("an erasure waits for a running redemption and erases its texts, and a retry gets the first result", async () => {
   const { id, code } = await released();
   const body = { code, externalRef: "Ms. Brown 1", note: "a note about Ms. Brown" };
   const [redeemed, erased] = await besideTransaction(db, async (outside) => {
@@ -409,7 +409,7 @@ it.each(
 it.each([
   "reference",
   "voucher",
-] as const)("an erasure by %s waits for the first running redemption, and erases its texts", async (by) => {
+] as const)("an erasure by %s waits for a running first redemption, and erases its texts", async (by) => {
   const { id, code } = await issue();
   const externalRef = `Mr. Brown ${by}`;
   const held = await holdNextInsert(db, "BEFORE", "redemptions");
@@ -438,7 +438,7 @@ it("a redeem call redeems no second voucher if its reference is redeemed and era
   expect(waited).toMatchObject({ status: 200, body: { redeemCode: first.body.redeemCode, otherVoucher: true } });
 });
 
-it("a list and its CSV file keep an erased redemption, with the replaced reference", async () => {
+it("the list of redemptions and its CSV file keep an erased redemption, with a replaced reference", async () => {
   const { body, first } = await redeem();
   await erase(ofOrder(body.externalRef));
   const listed = await until(async () => {
@@ -476,7 +476,7 @@ it.each([
   ["reference", ["audit entry", "batch", "redemption", "release"]],
   ["voucher", ["audit reason", "payment", "purchase"]],
   ["user", ["audit entry", "claim", "contract", "form", "member", "payment", "purchase", "redemption", "release"]],
-] as const)("person show by %s lists exactly the data that the erasure then erases", async (by, kinds) => {
+] as const)("person show by %s lists exactly the data that person erase then erases", async (by, kinds) => {
   const { persons, userId, others } = await makeTraces();
   const held = await show(persons[by]);
   expect([...new Set(held.texts.map(({ kind }) => kind))].toSorted()).toEqual(kinds);
@@ -523,7 +523,7 @@ it("person erase exits with 2 if no person or two persons are named", async () =
   }
 });
 
-it("person erase by a voucher may name the organization only if the voucher belongs to it", async () => {
+it("person erase by a voucher accepts an organization only if the voucher belongs to the organization", async () => {
   const { id } = await redeem();
   const run = (org: string, user: string | null = null) =>
     eraseAct.run(provisioning(db), id, { user, ref: null, org, reason: null }, () => undefined);

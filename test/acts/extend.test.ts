@@ -76,7 +76,7 @@ it("a reservation stays live while its voucher is extended", async () => {
   expect(await till.redeem({ ticket, externalRef: `reserved ${id}` })).toMatchObject({ status: 200 });
 });
 
-it("an extension to a time before the present validUntil or in the past names the wrong field", async () => {
+it("an extension to an earlier or past time is refused with the name of the wrong field", async () => {
   const { id } = await issueVoucher(db, partner, { validUntil: later(30) });
   await expect(extend(id, later(29))).rejects.toMatchObject({
     code: "invalid_request",
@@ -99,7 +99,7 @@ it("an extension of a redeemed or voided voucher is refused, and Postgres keeps 
   await expect(move).rejects.toThrow("a redeemed or voided voucher keeps its status and its end");
 });
 
-it("the sweeper records the expiry of an extended voucher again after the new validUntil", async () => {
+it("the sweeper records an extended voucher's second expiry after the new validUntil", async () => {
   const { id, code } = await issueVoucher(db, partner, { validUntil: past() });
   await recordExpiries(ctx(), 0);
   await extend(id, later(1));
@@ -141,7 +141,7 @@ it("an erasure of a voucher erases the reason of its extension in the history an
   expect(rows[0].reason).toMatch(/^erased:/);
 });
 
-it("an extension is refused while a process of a release without extensions runs", async () => {
+it("an extension is refused while a process runs whose release has no extensions", async () => {
   const { id } = await issueVoucher(db, partner);
   const session = await connectClient(service.servers.databaseUrl, `worker (schema ${ENDS_SCHEMA - 1})`);
   await expect(extend(id, later(30))).rejects.toMatchObject({ code: "unavailable" });
@@ -191,7 +191,7 @@ it("an interrupted extendBatch leaves consistent data, and the next call complet
   expect(await extendBatch(ctx(), batchId, validUntil, null)).toEqual({ extended: 10, alreadyFinal: 1_000 });
 });
 
-it("a redeem that waits for an extension uses the validUntil that it reads under its lock", async () => {
+it("a redeem that waits for an extension uses the validUntil that it reads under the row lock", async () => {
   const { id, answers } = await until(async () => {
     const end = new Date(Date.now() + 1_500);
     const { id, code } = await issueVoucher(db, partner, { validUntil: end });
@@ -210,7 +210,7 @@ it("a redeem that waits for an extension uses the validUntil that it reads under
   expect(await typesOf(id)).toEqual(["issued", "extended", ...(outcome === 200 ? ["redeemed"] : [])]);
 });
 
-it("an extension before the sweep prevents the expired event, and one after the sweep follows the event", async () => {
+it("an extension before a sweep prevents the expired event, and an extension after a sweep follows it", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
   const [swept = "", extendedFirst = ""] = vouchers.map(({ id }) => id);
   // The sweeper leaves a locked voucher to a later pass. By then, the voucher is extended.

@@ -34,7 +34,7 @@ it("each administrative act is a voucherctl command with one option per field, o
   }
 });
 
-it("each administrative act is a console form with its fields, or is only a voucherctl command", () => {
+it("each administrative act is a console form with the act's fields, or is only a voucherctl command", () => {
   const further = ALL.flatMap((act) => actOfFurtherForm(act) ?? []);
   expect(further.map(({ name }) => name)).toEqual(["person show", "person erase"]);
   for (const act of [...ALL, ...further]) {

@@ -42,13 +42,13 @@ beforeAll(async () => {
   await writeAsIssuers();
 });
 
-it("each text column is in docs/personal-data.md or in the list of names without personal data", async () => {
+it("each text column is in docs/personal-data.md or listed as without personal data", async () => {
   const columns = (await selectColumns()).toSorted();
   expect(columns.length).toBeGreaterThan(100);
   expect([...PERSONAL, ...IMPERSONAL].filter((name) => !isOfPayload(name)).toSorted()).toEqual(columns);
 });
 
-it("each key of an event's payload is in docs/personal-data.md or in the list without personal data", async () => {
+it("each key of an event's payload is in docs/personal-data.md or listed as without personal data", async () => {
   const { rows } = await db.query<{ type: string; name: string; isPersonal: boolean }>(
     `SELECT event_type AS type, 'payload.' || k AS name,
             bool_or(strpos(v::text, $1) > 0 AND k <> 'data') AS "isPersonal"

@@ -11,7 +11,7 @@ const { servers, db, partner, till } = useService();
 
 const VOUCHERS = 10_000;
 
-it("a suspension whose process is killed applies to all vouchers, and the sweeper adds the events", async () => {
+it("a killed suspension of a batch applies to all its vouchers, and the sweeper adds missing events", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, VOUCHERS);
   await killDuring("suspend", batchId, ["--reason", "the parcel was stolen"]);
   const lacking = await idsWithout(batchId, "suspended");

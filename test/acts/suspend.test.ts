@@ -59,7 +59,7 @@ const isSuspended = async (batchId: string) =>
 const isDue = async (batchId: string) =>
   (await db.query("SELECT FROM batches WHERE id = $1 AND suspension_due_at IS NOT NULL", [batchId])).rowCount === 1;
 
-it("a suspended voucher cannot be reserved or redeemed, and a resumption restores it", async () => {
+it("a suspended voucher cannot be reserved or redeemed until it is resumed", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const { ticket, expiresAt } = (await till.reserve(code)).body;
   expect(await suspend(id)).toEqual({ id, suspended: true });
@@ -79,7 +79,7 @@ it("a suspended voucher cannot be reserved or redeemed, and a resumption restore
   expect(await typesOf(id)).toEqual(["issued", "suspended", "resumed", "redeemed"]);
 });
 
-it("a repeated suspension changes nothing, and a retry of a finished redeem gets its first result", async () => {
+it("a repeated suspension changes nothing, and a retry of a finished redeem gets the first result", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2);
   const [used, other] = vouchers as [IssuedVoucher, IssuedVoucher];
   const request = { code: used.code, externalRef: `used ${used.id}` };
@@ -106,7 +106,7 @@ it("a suspended voucher can expire, and stays suspended when its validUntil is e
   expect(await typesOf(id)).toEqual(["issued", "suspended", "expired", "extended"]);
 });
 
-it("a suspension of a batch takes effect before its events, which are added later", async () => {
+it("a suspension of a batch takes effect before the vouchers' suspended events are added", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1_002);
   const [first, last] = [vouchers[0], vouchers.at(-1)] as [IssuedVoucher, IssuedVoucher];
   await expect(suspendBatch(ctx(), batchId, STOLEN, interrupt)).rejects.toThrow("interrupted");
@@ -184,7 +184,7 @@ it("a suspension of a batch waits for a redeem that began before the suspension"
   expect(await suspendAll(batchId)).toEqual({ suspended: 0, alreadyFinal: 1 });
 });
 
-it("Postgres refuses the redemption of a voucher whose history says suspended", async () => {
+it("Postgres refuses the redemption of a voucher whose last events say that it is suspended", async () => {
   const { id } = await issueVoucher(db, partner);
   await suspend(id);
   const redeem = db.query("UPDATE vouchers SET status = 'Redeemed', redeemed_at = now() WHERE id = $1", [id]);
@@ -286,7 +286,7 @@ it("an erasure of a voucher erases the reasons of its suspension and its resumpt
   expect(rows.map((row) => row.reason?.slice(0, 7))).toEqual(["erased:", "erased:", undefined]);
 });
 
-it("a suspension is refused while a process of a release without suspensions runs", async () => {
+it("a suspension is refused while a process runs whose release has no suspensions", async () => {
   const { id } = await issueVoucher(db, partner);
   const session = await connectClient(service.servers.databaseUrl, `worker (schema ${SUSPENSIONS_SCHEMA - 1})`);
   await expect(suspend(id)).rejects.toMatchObject({ code: "unavailable" });

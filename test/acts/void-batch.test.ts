@@ -41,7 +41,7 @@ it("voidBatch voids Active vouchers, ends their reservations and counts vouchers
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 1_010 });
 });
 
-it("voidBatch, erasures and the sweeper skip vouchers with a broken chain, and the first two count them", async () => {
+it("voidBatch, erasures and the sweeper skip vouchers with a broken chain", async () => {
   const { batchId, vouchers } = await issueBatch(6);
   const [beyond = "", ahead = ""] = vouchers.map(({ id }) => id);
   await servers.db.query(
@@ -66,7 +66,7 @@ it("voidBatch, erasures and the sweeper skip vouchers with a broken chain, and t
   await bypassTriggers(servers.db, "UPDATE vouchers SET last_sequence = 1 WHERE id = $1", [ahead]);
 });
 
-it("an interrupted voidBatch keeps its progress, and the next run voids the rest", async () => {
+it("an interrupted voidBatch keeps the vouchers that it voided, and the next run voids the rest", async () => {
   const { batchId } = await issueBatch(1_010);
   const interrupt = () => {
     throw new Error("interrupted");
@@ -101,7 +101,7 @@ it("simultaneous redeems and voidBatch leave each voucher redeemed or voided, an
   expect({ Redeemed, Voided }).toEqual({ Redeemed: redeemed, Voided: 300 - redeemed });
 });
 
-it("voidBatch voids all unlocked vouchers before it waits for a locked one", async () => {
+it("voidBatch voids all unlocked vouchers before it waits for a locked voucher", async () => {
   const { batchId, vouchers } = await issueBatch(50);
   const [stuck] = vouchers;
   if (stuck === undefined) throw new Error("no voucher");
@@ -156,7 +156,7 @@ it("voidBatch voids no voucher after its time limit", async () => {
   expect(await voidBatch(ctx, batchId, null)).toEqual({ voided: 0, alreadyFinal: 0 });
 });
 
-it("voidBatch reads a range of ids by an index, at the same cost in a table of any size", async () => {
+it("voidBatch reads a range of ids through an index, at the same cost in a table of any size", async () => {
   const { batchId } = await issueBatch(300);
   const read = async () => {
     const { rows } = await servers.db.query(
@@ -179,7 +179,7 @@ it("voidBatch reads a range of ids by an index, at the same cost in a table of a
   expect(await read()).toEqual(before);
 });
 
-it("voidBatch counts expired vouchers as already final and keeps them, and refuses an unknown batch", async () => {
+it("voidBatch counts expired vouchers as already final, and refuses an unknown batch", async () => {
   const { batchId } = await issueBatch(3, { validUntil: new Date(Date.now() - 1_000) });
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 3 });
   expect(await voidedCounts(batchId)).toEqual([]);

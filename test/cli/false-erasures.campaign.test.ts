@@ -64,7 +64,7 @@ const FALSE_ERASURES: Record<string, { sequence: number; problem: string; statem
   "its payload is not JSON": { ...LOST, statements: [event("payload = '{'")] },
 };
 
-it("chain verify and log audit accept real erasures, and report each forged one", async () => {
+it("chain verify and log audit accept genuine erasures, and report each forged erasure", async () => {
   const voucherctl = useVoucherctl(servers);
   await beginTlog(db, files);
   const cases = Object.entries(FALSE_ERASURES);

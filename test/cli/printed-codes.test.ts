@@ -52,7 +52,7 @@ it.each(ENCODINGS)("a file of printed codes in %s is refused if it ends inside a
 
 it.each([
   1, 2, 3,
-])("a file of printed codes in Latin-1 is refused, even if only its last %i characters are no ASCII", async (count) => {
+])("a file of printed codes in Latin-1 is refused, even if only %i last characters are not ASCII", async (count) => {
   for (const letter of ["É", "ä", "ð", "÷"]) {
     const content = Buffer.from(TEXT + letter.repeat(count), "latin1");
     for (const bytes of [content, Buffer.concat([content, Buffer.from("\n")])])

@@ -78,7 +78,7 @@ beforeAll(async () => {
   };
 });
 
-it("this file tests every voucherctl command, or names the file that does", () => {
+it("this file tests every voucherctl command, or names the test file that does", () => {
   const leavesOf = (command: Command): Command[] =>
     command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
   const all = leavesOf(buildVoucherctl()).map((command) => `${command.parent?.name()} ${command.name()}`);
@@ -200,7 +200,7 @@ it("audit list --entity prints only one entity's entries, or none if the entity 
   expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
 });
 
-it("audit list --user prints an operator's entries, including those made with OPS_TOKEN under that name", async () => {
+it("audit list --user prints an operator's entries, and entries made with OPS_TOKEN under that name", async () => {
   for (const [user, by] of [
     ["ada", "operator"],
     ["shared: ada", "shared"],

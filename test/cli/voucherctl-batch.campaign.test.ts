@@ -33,7 +33,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const readBatch = async (batchId: string) => (await db.query("SELECT * FROM batches WHERE id = $1", [batchId])).rows[0];
 
 describe("voucherctl batch issue", () => {
-  it("batch issue creates a random code for each voucher, and an audience that never changes", async () => {
+  it("batch issue creates a random code for each voucher", async () => {
     const { id } = await voucherctl.json(issue("--count 3 --audience ReferrerOnly"));
     const codes = (await readVouchers(id)).map(({ code }) => code);
     expect(new Set(codes).size).toBe(3);
@@ -175,7 +175,7 @@ describe("voucherctl batch issue", () => {
     clearInterval(flood);
   });
 
-  it("batch issue keeps the codes when the connection is lost during a commit", async () => {
+  it("batch issue keeps the file of codes when the connection is lost during a commit", async () => {
     await db.query(`
       CREATE FUNCTION go_away() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'terminating connection' USING ERRCODE = 'admin_shutdown'; END $$;
@@ -495,7 +495,7 @@ describe("voucherctl batch void", () => {
   });
 });
 
-it("destructive commands on a terminal ask for the answer y first, unless --yes is given", async () => {
+it("destructive voucherctl commands on a terminal ask for the answer y, unless --yes is given", async () => {
   const { id } = await voucherctl.json(issue("--count 2"));
   const [{ code }] = await readVouchers((await voucherctl.json(issue("--count 1"))).id);
   const key = (await makeKey(db, partner.organizationId)).id;

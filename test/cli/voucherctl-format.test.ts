@@ -42,7 +42,7 @@ it("an option's date without a time means the start or the end of that day, by t
   expect(new Set(read("2099-06-30T12:00:00.250+02:00"))).toEqual(new Set(["2099-06-30T10:00:00.250Z"]));
 });
 
-it("formatted values separate thousands, show dollars to the cent and moments in UTC to the second", () => {
+it("voucherctl prints numbers with separated thousands, dollars with cents and times in UTC", () => {
   expect([0, 999, 1_000, 10_000_000].map(formatCount)).toEqual(["0", "999", "1,000", "10,000,000"]);
   expect([0, 1, 1_000].map((count) => pluralize(count, "leaf", "leaves"))).toEqual([
     "0 leaves",
@@ -53,7 +53,7 @@ it("formatted values separate thousands, show dollars to the cent and moments in
   expect(formatUtcWithZone(new Date("2027-12-31T23:59:59.999+02:00"))).toBe("2027-12-31 21:59:59 UTC");
 });
 
-it("formatted durations are rounded to one unit", () => {
+it("voucherctl rounds durations to one unit", () => {
   const seconds = [-5, 0, 400, 59.4, 59.6, 90, 3_599, 3_600, 172_799, 172_800, 864_000];
   const shown = ["0 s", "0 s", "7 min", "59 s", "1 min", "2 min", "60 min", "1 h", "48 h", "2 d", "10 d"];
   expect(seconds.map((s) => formatDuration(s * 1_000))).toEqual(shown);

@@ -43,7 +43,7 @@ it("voucherctl --help and docs/voucherctl.md list every exit code", () => {
   expect(Array.from(MANUAL.matchAll(/^\| `(\d+)` \|/gm), ([, code]) => Number(code))).toEqual(codes);
 });
 
-it("docs/voucherctl.md lists the acts that the role operator may do, and the acts without a console form", () => {
+it("docs/voucherctl.md lists the acts for the role operator, and the acts without a console form", () => {
   const acts = [...ACTS, ...WING_ACTS].filter(({ only }) => only !== "console");
   const [, operators = "", commands = ""] =
     /^- These forms need the role `operator`: ([^.]+)\.[\s\S]*?^- These commands have no form: ([^.]+)\./m.exec(

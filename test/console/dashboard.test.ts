@@ -40,7 +40,7 @@ const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
 const QUEUE_NAMES = CONFIG_PARTS.queues.map(({ name }) => name);
 const QUEUES = "/ops/queues/jobs/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 
-it("the queue dashboard does not exist without OPS_TOKEN or with OPS_TOKEN=off, and off is no password", async () => {
+it("the queue dashboard answers 404 without OPS_TOKEN or with OPS_TOKEN=off, even to the password off", async () => {
   for (const url of [without?.url, (await service.startApi({ OPS_TOKEN: "" })).url]) {
     for (const path of ["/ops/queues/jobs", QUEUES, "/ops/queues/jobs/static/favicon.ico"]) {
       const { status, text } = await ask("GET", `${url}${path}`, { headers: basic("off") });
@@ -49,7 +49,7 @@ it("the queue dashboard does not exist without OPS_TOKEN or with OPS_TOKEN=off, 
   }
 });
 
-describe("the password", () => {
+describe("the queue dashboard's password", () => {
   const open = (password: string, headers = newAddress()) =>
     ask("GET", api.url + QUEUES, { headers: { ...headers, ...basic(password, "") } });
 
@@ -77,7 +77,7 @@ describe("the password", () => {
     expect(text).toContain("<h1>Please sign in</h1>");
   });
 
-  it("the queue dashboard's password may have any characters, and any user name is accepted with it", async () => {
+  it("the queue dashboard accepts a password with any characters, under any user name", async () => {
     for (const name of ["", "operator", "Zoë", "__proto__"]) {
       for (const at of [api, writable]) {
         const { status, text } = await ask("GET", at.url + QUEUES, { headers: basic(OPS_TOKEN, name) });
@@ -115,7 +115,7 @@ describe("the password", () => {
   });
 });
 
-describe("the dashboard", () => {
+describe("the queue dashboard", () => {
   itOnOneRedis("the dashboard opens its connection to Redis with the first request", async () => {
     const fresh = await service.startApi({ OPS_TOKEN });
     const connections = async () => {
@@ -243,7 +243,7 @@ const fill = (route: string, job: string) =>
 describe.each([
   ["with OPS_WRITABLE", () => writable],
   ["without it", () => api],
-])("the dashboard %s", (_, at) => {
+])("the queue dashboard %s", (_, at) => {
   it("the queue dashboard serves bull-board's pages and four GET routes, with all queues read-only", async () => {
     const job = await queue.add("redeem", { voucherId: "vch_waiting" }, { delay: 3_600_000 });
     const { entryPoint, api: routes } = appRoutes;

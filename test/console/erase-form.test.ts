@@ -47,7 +47,7 @@ it("only an admin sees and may send the form that erases by an organization's re
   expect(await tablesWith(db, "Mrs. Olive")).toEqual(["redemptions", "voucher_events"]);
 });
 
-it("the form that erases by an organization's reference erases only its data, and stores no reference", async () => {
+it("the form that erases by an organization's reference erases nothing else, and stores no reference", async () => {
   const other = await makePartner(db);
   const [foreign] = await issueVouchers(db, other, 1);
   const { key } = await makeKey(db, other.organizationId);
@@ -90,7 +90,7 @@ it.each([
   ["another confirmation", { ref: "Ms. Gold", confirmation: "Ms. Golds" }, "confirmation"],
   ["no confirmation", { ref: "Ms. Gold", confirmation: "" }, "confirmation"],
   ["the organization as the confirmation", { ref: "Ms. Gold", confirmation: "{organization}" }, "confirmation"],
-])("an erasing form with %s erases nothing, and marks the field", async (_, fields, blamed) => {
+])("a form for an erasure with %s erases nothing, and marks the field", async (_, fields, blamed) => {
   const redeemed = await db.query("SELECT FROM redemptions WHERE external_ref = 'Ms. Gold'");
   if (redeemed.rows.length === 0) await redeem("Ms. Gold");
   const confirmation = fields.confirmation.replace("{organization}", partner.organizationId);

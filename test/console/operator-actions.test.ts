@@ -32,7 +32,7 @@ const { api, db, servers } = service;
 
 const idIn = (path: string) => path.split("/")[2] ?? "";
 
-it("the console leads from a new organization to a redeemed voucher, and audit entries name the operator", async () => {
+it("an operator can create an organization and everything up to a redeemed voucher in the console", async () => {
   expect((await open("/organizations")).text).toContain("New organization");
   const brandForm = await go("/organizations/new", { name: "Corner Shop", sandbox: "on" });
   expect(brandForm).toMatch(/^\/organizations\/org_\w+\/brands\/new$/);
@@ -277,7 +277,7 @@ it("the console rotates and revokes a key", async () => {
   ]);
 });
 
-it("the console voids a voucher only if the operator types its code, and ends its reservation", async () => {
+it("the console voids a voucher only if the operator types the voucher's code", async () => {
   const partner = await makePartner(db);
   const { key } = await makeKey(db, partner.organizationId);
   const [voucher, other] = await issueVouchers(db, partner, 2);
@@ -552,7 +552,7 @@ it("a console form that issues a batch gets 503 and issues nothing if the proces
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(0);
 });
 
-it("a console form takes effect once: a repeat leads to the result, and a changed repeat is refused", async () => {
+it("a console form takes effect once: a repeat shows the first result, and a changed repeat is refused", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const offer = await makeOffer(db, 1);
   const { batchId } = await makeBatch(1);
@@ -649,7 +649,7 @@ it("an end that an operator enters as a date means the end of that day in UTC", 
   ]);
 });
 
-it("the console refuses an end that is past by the database's clock, with one sentence", async () => {
+it("the console refuses an end that is past by the database's clock", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const past = "2020-01-01T00:00";
   const batch = { ...BATCH, count: "1" };

@@ -88,7 +88,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-it("a search without a result on a phone shows the searched words, but not in the URL, and passes axe", async () => {
+it("an operators' search without a result shows the searched words, but not in the URL, and passes axe", async () => {
   const [look, phone] = LOOKS[1];
   const visited = await visit(`${api.url}/ops`, phone);
   await visited.page.getByLabel("Find", { exact: true }).fill("nothing");
@@ -99,7 +99,7 @@ it("a search without a result on a phone shows the searched words, but not in th
   await expectSound(visited, `operators, nothing found, ${look}`);
 });
 
-it("the search field has one row and collapsed help, in the page's font, even at 360 pixels", async () => {
+it("the operators' search field has one row and collapsed help, in the page's font, even at 360 pixels", async () => {
   for (const width of [1280, 360]) {
     const { page } = await visit(`${api.url}/ops`, { viewport: { width, height: 800 }, javaScriptEnabled: false });
     const search = page.getByRole("search");
@@ -153,7 +153,7 @@ it("an operator without JavaScript finds an API key by its id on a phone, marked
   await photograph(page, "operators, a key that was found");
 });
 
-it("an operator without JavaScript releases a reservation from its page", async () => {
+it("an operator without JavaScript releases a reservation from the reservation's page", async () => {
   const { page } = await visit(`${api.url}/ops/vouchers/${reserved.id}`, { javaScriptEnabled: false });
   await page.getByRole("button", { name: "Release this reservation" }).click();
   await page.getByText("released by an operator").waitFor();

@@ -97,7 +97,7 @@ it("the operator pages find organizations by a part of the name, and list their 
   expect((await open("/audit?before=1.5")).status).toBe(400);
 });
 
-it("a search by a reference lists all organizations' vouchers with it, or says that no voucher has it", async () => {
+it("an operators' search by a reference lists all vouchers with it, or says that there is none", async () => {
   expect(await search(REFERENCE)).toMatchObject({ status: 303, location: `/ops/vouchers/${redeemed.id}` });
   const [voucher] = await issueVouchers(db, stranger, 1);
   await foreign.redeem({ code: voucher?.code ?? "", externalRef: REFERENCE });
@@ -178,7 +178,7 @@ it("an organization's operator page shows its name and id, and says if the organ
   expect(named).toMatch(new RegExp(`<dt>Brands</dt><dd><a href="/ops/brands/brd_\\w+"><bdi>${rows[0].name}</bdi>`));
 });
 
-it("an empty list on an operator page links to the form that adds an entry, or names the command", async () => {
+it("an empty list on an operator page links to the form that adds an entry, or names the command for it", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const { id: contractId } = await offerContract.run(provisioning(db), brandId, { user: "bob", endsAt: null });
   await acceptContract.run(provisioning(db), contractId, {});
@@ -248,7 +248,7 @@ it("a search on the operator pages puts no code, ticket or redeem code into a UR
   expect((await lastEntry()).id).toBe(before.id);
 });
 
-it("the operator pages refuse another site's searches, images and frames, but accept its links", async () => {
+it("the operator pages refuse another site's searches, images and frames, but accept that site's links", async () => {
   const from = (site: string, dest: string) => ({ "sec-fetch-site": site, "sec-fetch-dest": dest });
   const path = `/vouchers/${redeemed.id}`;
   const before = await lastEntry();
@@ -343,7 +343,7 @@ describe("an organization's API keys", () => {
     expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
   });
 
-  it("a search for an unknown key or a key without an organization says so, and adds an audit entry", async () => {
+  it("an operators' search says if a key is unknown or has no organization, and adds an audit entry", async () => {
     const unknown = "key_01jzbq0000e00a4g0g00000001";
     const { id: unbound } = await makeKey(db, null);
     for (const [id, sentence] of [
@@ -416,7 +416,7 @@ it("a webhook endpoint's operator page shows its state and deliveries, escaped a
   }
 });
 
-it("every page with a sandbox's vouchers is marked as sandbox, and no page with live vouchers is", async () => {
+it("every operator page about a sandbox's vouchers is marked as sandbox, and no page about live ones is", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const [voucher] = await issueVouchers(db, sandbox, 1);
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);

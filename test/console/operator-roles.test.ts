@@ -24,7 +24,7 @@ beforeAll(async () => {
 /** The routes of all operator pages. */
 const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
 
-it("each console address accepts the role that it needs, and tells a lower role which role it needs", async () => {
+it("each console address requires its role, and names the role to an operator with a lower role", async () => {
   const table = routes();
   expect(table.length).toBeGreaterThan(60);
   for (const { method, path, role } of table) {
@@ -107,7 +107,7 @@ it("the page of operators counts the active operators of each role", async () =>
   expect(await read()).toMatchObject({ "Named operators": "3" });
 });
 
-it("a viewer sees no voucher's code, not even that of a used voucher", async () => {
+it("a viewer sees no voucher's code, not even a used voucher's code", async () => {
   const { redeemed } = await exampleOf();
   const open = async (has: OperatorRole) =>
     (await browse(`${api.url}/ops/vouchers/${redeemed.id}`, { headers: operators[has].headers })).text;

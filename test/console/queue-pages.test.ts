@@ -124,7 +124,7 @@ describe("a pause of a queue", () => {
   });
 });
 
-describe("failed jobs", () => {
+describe("failed jobs on the queue pages", () => {
   it("the queue pages list failed jobs with causes, and retry and remove them with audit entries", async () => {
     const before = await newestEntry();
     const [one = "", other = ""] = await failJobs();

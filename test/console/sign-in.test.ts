@@ -175,7 +175,7 @@ describe("a proxy's JWT", () => {
   });
   let plain: TestApi;
 
-  it("a JWT's user has the name of the name claim, or else the subject, and the highest role", async () => {
+  it("a JWT's user is named by the name claim, or else by the subject, and gets the highest role", async () => {
     const path = `/organizations/${service.partner.organizationId}`;
     const cases: [changes: object, name: string][] = [
       [{}, "zoe@shop.test (sub 123)"],
@@ -291,7 +291,7 @@ describe("a proxy's JWT", () => {
     }
   });
 
-  it("a long act ends when its operator's JWT expires, by the database's clock", async () => {
+  it("a long administrative act ends when its operator's JWT expires, by the database's clock", async () => {
     let exp = 0;
     let headers: Record<string, string> = {};
     const signIn = async () => {

@@ -68,7 +68,7 @@ beforeEach(async () => {
   partner = await makePartner(servers.db);
 });
 
-it("a sweep expires, ends and deletes nothing while the database's clock has jumped ahead", async () => {
+it("a sweep expires, ends and deletes nothing because of a jump of the database's clock", async () => {
   const { db } = servers;
   const { id } = await issueExpired();
   const reserved = await issueVoucher(db, partner);
@@ -137,7 +137,7 @@ it("a reservation made during a clock jump starts at the time before the jump", 
   expectBeforeJump(outcome.reservation.startedAt);
 });
 
-it("keys, look-ups, offers and webhook signatures use the time before a clock jump", async () => {
+it("keys, look-ups, offers and webhook signatures are judged by the time before a clock jump", async () => {
   const { db } = servers;
   const { id, code } = await issueExpired();
   const codeKey = (await db.query("SELECT code_key FROM vouchers WHERE id = $1", [id])).rows[0].code_key;
@@ -169,7 +169,7 @@ it("users get no voucher whose reservation has ended only by a clock jump", asyn
   expect(await pickFreeVouchers(right.pool, free)).toEqual([await pickVoucher(right.pool, free)]);
 });
 
-it("nothing is redeemed while the clock is days before the time in redemptions_closed", async () => {
+it("nothing is redeemed while the clock is days behind the time in redemptions_closed", async () => {
   const { id } = await issueExpired();
   await close("now()");
   const committer = openRedeemCommitter({ ...jumped, onAnnounced: () => undefined });
@@ -179,7 +179,7 @@ it("nothing is redeemed while the clock is days before the time in redemptions_c
   expect((await readRecorded(servers.db, id)).redemption).toBeNull();
 });
 
-it("a clock that is set back makes no voucher valid that expired before redemptions_closed", async () => {
+it("after a clock is set back, a voucher that expired before redemptions_closed is not redeemed", async () => {
   const { db } = servers;
   const { id, batchId } = await issueExpired();
   // This update has the effect of a clock that was set back by an hour.

@@ -54,8 +54,8 @@ const PARTNER_STATEMENTS = STATEMENTS.filter(
     NAMES.some((what) => parameters.includes(what)) && !(name in OWN_TICKETS) && name !== FOUND_BY_ANY,
 );
 
-describe("every statement with a parameter from a partner", () => {
-  it("this file lists every SQL statement with a parameter from a partner, and the service runs each exception", () => {
+describe("SQL statements with a parameter from a partner", () => {
+  it("this file lists every SQL statement with a parameter from a partner, and the service uses each exception", () => {
     expect(PARTNER_STATEMENTS.map(({ name }) => name).sort()).toEqual([
       "end_references",
       "find_erasable",
@@ -106,7 +106,7 @@ describe("every statement with a parameter from a partner", () => {
 
   it.each(
     PARTNER_STATEMENTS,
-  )("the statement $name compares the organization wherever it compares a partner's parameter", ({
+  )("the SQL statement $name compares the organization wherever it compares a partner's parameter", ({
     parameters,
     text,
   }) => {

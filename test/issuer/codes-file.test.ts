@@ -23,7 +23,7 @@ const newKey = () => makeKey(db, partner.organizationId, { scopes: ["voucher.iss
 const get = (key: string) =>
   fetch(`${api.url}/issuer/batches/${batchId}/vouchers`, { headers: { "x-api-key": key, accept: "text/csv" } });
 
-it("a file of codes may wait beyond the maximum, and holds no connection between chunks", async () => {
+it("a request for a file of codes may wait beyond the maximum, and uses no connection between chunks", async () => {
   const { key } = await newKey();
   const { issuer } = api.ctx;
   if (issuer === null) throw new Error("there is no issuer");

@@ -146,7 +146,7 @@ it("a void and a redeem that wait for one voucher never both succeed, and a void
   expect((await till.lookUp(reserved.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
 });
 
-it("a claim while its batch is being voided gets an active voucher or none", async () => {
+it("a claim gets no voucher that a simultaneous void has voided", async () => {
   const user = await signedIn(api.url, service.issuer, newUser());
   const { id, answers } = await until(async () => {
     const offer = await makeOffer(db, 1);

@@ -34,7 +34,7 @@ const auditOf = async (entityId: string) =>
     )
   ).rows;
 
-it("a batch is issued once per reference, and a repeat gets the first result", async () => {
+it("the issuer API issues one batch per reference, and a repeat gets the first result", async () => {
   const asked = { ...TERMS, issueRef: " order-ä ", windows: { buy: { opensAt: "2099-01-01T00:00:00Z" } } };
   const path = `products/${partner.productId}/batches`;
   const first = await post(path, asked);
@@ -79,7 +79,7 @@ it("a repeat with an erased reference issues no second batch, and no table conta
   ]);
 });
 
-it("issuing a batch creates none if its reference is used and erased during its wait", async () => {
+it("no batch is issued if the request's reference is used and erased while the request waits", async () => {
   const issueRef = "Mr. Smith's order";
   const path = `products/${partner.productId}/batches`;
   const [first, waited] = await besideTransaction(db, async (outside) => {
@@ -99,7 +99,7 @@ it("issuing a batch creates none if its reference is used and erased during its 
   expect(await tablesWith(db, issueRef)).toEqual([]);
 });
 
-it("simultaneous issues under one reference issue one batch", async () => {
+it("simultaneous requests with one reference issue one batch", async () => {
   const asked = { ...TERMS, count: 2_000, issueRef: newRef() };
   // A call waits two seconds for another call. On a busy machine, it may get a 503, which the test repeats.
   const issueOnce = () => untilDecided(() => post(`products/${partner.productId}/batches`, asked));
@@ -295,7 +295,7 @@ it("the issuer API voids a batch over several calls, and counts already final vo
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 0, alreadyFinal: 3, remaining: 0 });
 });
 
-it("a key with the issuer scope cannot redeem, and other keys cannot issue", async () => {
+it("a key with the scope voucher.issue cannot redeem, and other keys cannot issue", async () => {
   const { code } = await issueVoucher(db, partner);
   const issuer = partnerClient(api.url, key);
   const refused = { status: 401, body: { code: "missing_scope" } };

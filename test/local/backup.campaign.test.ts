@@ -30,7 +30,7 @@ let before: string;
 const backup = (...args: string[]) => run("local/backup.ts", "backup", ...args);
 const restore = (...args: string[]) => run("local/backup.ts", "restore", ...args);
 
-it("npm run backup and npm run restore use the same file, and fail without a database or a backup", () => {
+it("npm run backup and npm run restore exit 2 for wrong usage, and 1 without a database or a backup", () => {
   for (const [command, name] of [
     [backup, "backup"],
     [restore, "restore"],
@@ -119,7 +119,7 @@ it("npm run restore creates a deleted .data again, with the backup's redemptions
   expect(await interrupt(third)).toBe(0);
 });
 
-it("npm run restore stops a server that a killed npm start left, then moves the server's files", async () => {
+it("npm run restore stops a server that a killed npm start left, and moves that server's files away", async () => {
   const killed = start();
   await untilReady(killed);
   const [postgres] = readFileSync(join(data, "postgres/postmaster.pid"), "utf8").split("\n").map(Number);
@@ -130,7 +130,7 @@ it("npm run restore stops a server that a killed npm start left, then moves the 
   expect(identify(postgres ?? 0)).toBeNull();
 });
 
-it("npm run restore stops if a process begins to use the database while the backup is unpacked", async () => {
+it("npm run restore stops if a process begins to use the database during the restore", async () => {
   let late: Started | undefined;
   await lockUsers(data, async () => {
     late = startNode([script("local/backup.ts"), "restore", "b.tar"], { HOME }, directory);

@@ -104,7 +104,7 @@ describe("beside npm start", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("npm start -- --workers 1 --apis 2 starts one worker and two APIs, and prints the second's address", async () => {
+  it("npm start -- --workers 1 --apis 2 starts one worker and two APIs, and prints both addresses", async () => {
     const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
     expect(started.output()).toContain("Starting 2 APIs and one worker.\n");
     expect(Number(new URL(further).port)).toBeGreaterThan(port);
@@ -117,7 +117,7 @@ describe("beside npm start", () => {
     expect(roles).toBe("api,api,worker");
   });
 
-  it("a process cannot join npm start without the operator's secrets or with another server", async () => {
+  it("a process joins npm start only with the operator's secrets and with the same servers", async () => {
     const refused = await beside(WORKER, {}).ended;
     const sentence = "The running service uses secrets of your own. Set RESERVATION_TOKEN_SECRET here too.\n";
     expect(refused).toMatchObject({ exitCode: 78, stdout: "", stderr: sentence });

@@ -92,7 +92,7 @@ describe("npm start with given servers", () => {
     });
   });
 
-  it("npm start with given servers serves each page", async () => {
+  it("npm start with given servers serves each page of the service", async () => {
     const { rows } = await servers.db.query("SELECT id FROM vouchers WHERE status = 'Redeemed'");
     const authorization = `Basic ${Buffer.from(`:${OPS_TOKEN}`).toString("base64")}`;
     for (const [path, words] of [
@@ -136,7 +136,7 @@ it("npm start names the variable of a server that does not respond", async () =>
  */
 const TRIED_ELSEWHERE = ["user", "db", "sandbox", "log", "receipt", "witness", "statement", "completion", "alert"];
 
-it("voucherctl runs a command of each noun", async () => {
+it("voucherctl can run a command of each noun", async () => {
   const voucherctl = openVoucherctl(servers);
   const tried = new Set<string>();
   const run = (line: string) => {

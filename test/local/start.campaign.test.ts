@@ -162,7 +162,7 @@ describe("npm start on a machine without servers", () => {
     expect(JSON.parse(init.stdout)).toMatchObject({ origin: `localhost:${port}/log`, begun: false });
   });
 
-  it("voucherctl uses WEBHOOK_SECRET_FILE, if set, when it joins a running npm start", async () => {
+  it("voucherctl that joins a running npm start uses WEBHOOK_SECRET_FILE if it is set", async () => {
     const file = join(directory, "webhook-secret");
     writeFileSync(file, "webhook-secret-of-an-operator-0123456789\n");
     const org = JSON.parse((await runThere([VOUCHERCTL, "org", "create", "--name", "Files", "--json"])).stdout).id;
@@ -294,7 +294,7 @@ describe("npm start on a machine without servers", () => {
     expect(started.output()).toMatch(/^PORT is 0, .*\n$/);
   });
 
-  it("npm start on a machine without servers leaves no process of the service when it is killed", async () => {
+  it("npm start on a machine without servers leaves no process of the service if npm start is killed", async () => {
     const killed = startIn(directory, port);
     await untilReady(killed);
     const service = childrenOf(killed.child.pid);

@@ -49,7 +49,7 @@ const whileBrieflyLocked = <T>(offer: Offered, work: () => Promise<T>) =>
 
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
 
-describe("many users at open windows", () => {
+describe("simultaneous claims and buys of many users", () => {
   it("100 simultaneous buyers get each of 20 vouchers once, and the other 80 get 409 sold_out", async () => {
     const offer = await makeOffer(servers.db, 20);
     const buyers = await crowd(100);
@@ -66,7 +66,7 @@ describe("many users at open windows", () => {
     expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(20);
   });
 
-  it("simultaneous claims, claims by link and buys give out each voucher once, the earliest expiry first", async () => {
+  it("simultaneous claims and buys give out each voucher once, the earliest expiry first", async () => {
     const partner = await makePartner(servers.db);
     const late = await offerBatch(servers.db, partner, 20, { validUntil: inSeconds(7_200) });
     const soon = await offerBatch(servers.db, partner, 40, { validUntil: inSeconds(3_600) });
@@ -100,7 +100,7 @@ describe("simultaneous calls of one user", () => {
   it.each([
     "claims of one product",
     "buys with one payment",
-  ])("50 simultaneous %s of one user give one voucher, and all but one have alreadyConfirmed", async (what) => {
+  ])("50 simultaneous %s of one user give one voucher, and all but one answer alreadyConfirmed", async (what) => {
     const offer = await makeOffer(servers.db, 50);
     const another = { ...offer, ...(await offerBatch(servers.db, offer, 50)) };
     const { code } = await makeReferral(servers.db, offer);
@@ -124,7 +124,7 @@ describe("simultaneous calls of one user", () => {
     expect(await readAcquisitions(servers.db, [...idsOf(offer), ...idsOf(another)])).toHaveLength(1);
   });
 
-  it("a repeated claim waits for the first call and gets its voucher, even if no voucher is left", async () => {
+  it("a repeated claim waits for the first claim and gets the same voucher, even if no other is left", async () => {
     const user = newUser();
     const [one, other] = [await as(user), await as(user)];
     const { offer, calls } = await until(async () => {
@@ -139,7 +139,7 @@ describe("simultaneous calls of one user", () => {
     expect(replies.map(({ body }) => body.alreadyConfirmed).toSorted()).toEqual([false, true]);
   });
 
-  it("a repeated buy gets its own voucher if the first call rolls back", async () => {
+  it("a buy that waits for another call with the same payment gets a voucher if that call rolls back", async () => {
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const user = newUser();
@@ -203,7 +203,7 @@ describe("a reserve and a buy of the same voucher", () => {
   });
 });
 
-it("a claim and a purchase have the same time as their events", async () => {
+it("a claim or purchase has the same time as its event", async () => {
   const offer = await makeOffer(servers.db, 2);
   const user = await as();
   expect(await user.claimProduct(offer.productId)).toMatchObject({ status: 200 });
@@ -226,7 +226,7 @@ it("a buy skips locked vouchers while unlocked ones are left", async () => {
   });
 });
 
-it("a buy that finds only locked vouchers waits, and gets the first that is unlocked", async () => {
+it("a buy that finds only locked vouchers waits, and gets the first voucher that is unlocked", async () => {
   const offer = await makeOffer(servers.db, 1);
   const buyer = await as();
   const { buy } = await whileLocked(servers.db, idsOf(offer), async () => {
@@ -293,7 +293,7 @@ describe("many buyers that wait for one locked row", () => {
   });
 });
 
-describe("requests that one transaction decides", () => {
+describe("claims and buys that one transaction decides", () => {
   const claims = ({ productId }: TestPartner, users: readonly string[]) =>
     users.map((userId) => ({ userId, way: "product", id: productId, paymentRef: null }) as const);
   const users = (count: number) => Array.from({ length: count }, () => newUser());
@@ -350,7 +350,7 @@ describe("requests that one transaction decides", () => {
     }
   });
 
-  it("a claim or buy that waits for another transaction's claim does not delay concurrent requests", async () => {
+  it("a claim that waits for another transaction's claim does not delay concurrent requests", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const all = users(20);
@@ -369,7 +369,7 @@ describe("requests that one transaction decides", () => {
     expect(await slow).toMatchObject({ kind: "acquired", alreadyConfirmed: false });
   });
 
-  it("concurrent claims and buys are decided again after another transaction's acquisition", async () => {
+  it("concurrent claims are decided again if another transaction has added one of these claims", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const taken = another.vouchers[0]?.id ?? "";
@@ -392,7 +392,7 @@ describe("requests that one transaction decides", () => {
     await recordClaim(taken, all[7] ?? "");
   });
 
-  it("a transaction of claims and buys answers repeats and sold_out without locking a voucher", async () => {
+  it("a transaction of claims and buys answers repeats and sold_out without a voucher's lock", async () => {
     const offer = await makeOffer(servers.db, 10);
     const owners = users(10);
     await Promise.all(submit(claims(offer, owners)));
@@ -406,7 +406,7 @@ describe("requests that one transaction decides", () => {
     expect(outcomes.slice(10)).toEqual(owners.map(() => ({ kind: "refused", code: "sold_out" })));
   });
 
-  it("concurrent claims and buys break no rule during reserves and voids of their vouchers", async () => {
+  it("concurrent claims and buys break no invariant during reserves and voids of their vouchers", async () => {
     const partner = await makePartner(servers.db);
     const batches = await Promise.all(
       [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>

@@ -69,7 +69,7 @@ const CALLERS: Record<string, [isOpen: boolean, make: (user: string, of: TestPar
 
 it.each(
   Object.entries(CALLERS),
-)("a ReferrerOnly listing is shown to %s, and open only to its brand's owners and active referrers", async (_who, [
+)("a ReferrerOnly listing is visible to %s, and open only to its brand's owners and active referrers", async (_who, [
   canBuy,
   make,
 ]) => {
@@ -89,7 +89,7 @@ it.each(
   await expectOpen(offer, client, canBuy);
 });
 
-it("a batch is OpenToAll by default, in the table as in voucherctl", async () => {
+it("a batch is OpenToAll by default, both in the table and in voucherctl", async () => {
   const partner = await makePartner(servers.db);
   const voucherctl = openVoucherctl(servers);
   const issue = "batch issue --count 3 --valid-until 2099-01-01 --claim --buy";

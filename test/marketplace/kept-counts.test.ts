@@ -19,7 +19,7 @@ function openCounts() {
 const batchesOf = (visitor: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${visitor}'s batch ${index}`);
 
-it("counting thousands of listed batches for one visitor does not delay a count for another visitor", async () => {
+it("counting thousands of batches for one visitor of the marketplace delays no other visitor's count", async () => {
   const { counts, pool, statements } = openCounts();
   const { promise, resolve: go } = Promise.withResolvers<void>();
   pool.held = promise;
@@ -37,7 +37,7 @@ it("counting thousands of listed batches for one visitor does not delay a count 
   expect(Math.max(...statements.map(({ length }) => length))).toBe(16);
 });
 
-it("visitors with the same visible batches share the counts of these batches", async () => {
+it("visitors of the marketplace who see the same batches share the counts of these batches", async () => {
   const { counts, statements } = openCounts();
   const page = batchesOf("the issuer", 100);
   const visitors = Array.from({ length: 500 }, (_, index) => `visitor ${index}`);
@@ -46,7 +46,7 @@ it("visitors with the same visible batches share the counts of these batches", a
   expect(statements.flat().toSorted()).toEqual(page.toSorted());
 });
 
-it("when many batches have been counted, only the oldest counts are dropped", async () => {
+it("the marketplace drops only the oldest counts when it has counted many batches", async () => {
   const { counts, statements } = openCounts();
   const read = (batchId: string) => counts.read(batchId, { visitor: "visitor" });
   const [oldest = "", ...others] = batchesOf("visitor", 10_001);

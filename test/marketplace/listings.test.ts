@@ -69,7 +69,7 @@ it("GET /marketplace/listings/{id} counts only vouchers that users can buy", asy
   expect(await count()).toBe(0);
 });
 
-it("GET /marketplace/listings/{id} counts remaining vouchers up to 1 000, and above that says more", async () => {
+it("GET /marketplace/listings/{id} counts at most 1 000 remaining vouchers, and says if there are more", async () => {
   const [thousand, more] = [await makeOffer(servers.db, 1_000), await makeOffer(servers.db, 1_002)];
   const count = async ({ listingId }: Offered) => {
     const { available, availableMore } = (await anyone.listing(listingId)).body;
@@ -86,7 +86,7 @@ it("GET /marketplace/listings/{id} counts remaining vouchers up to 1 000, and ab
   expect(await count(more)).toEqual({ available: 999, availableMore: false });
 });
 
-it("concurrent pages of listings count a listing's vouchers once, and show at once that it is sold out", async () => {
+it("concurrent pages of listings count each listing's vouchers once, and show a sold-out listing at once", async () => {
   const offer = await makeOffer(servers.db, 3);
   const asked = vi.spyOn(api.ctx.pool, "query");
   const page = async () =>
@@ -213,7 +213,7 @@ describe("GET /marketplace/listings", () => {
   });
 });
 
-it("anonymous reads from one address use at most two connections, and further reads are refused", async () => {
+it("anonymous reads from one address use at most two connections, and the API refuses further reads", async () => {
   const partner = await makePartner(servers.db);
   const { id, code } = await issueVoucher(servers.db, partner);
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);

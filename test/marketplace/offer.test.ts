@@ -20,7 +20,7 @@ const moments = Object.keys(MOMENTS) as Moment[];
 const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
 const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
 
-it("a batch's audience opens it to everyone, to the brand's owner, or to users with an active contract", () => {
+it("a batch is open to everyone, or only to the brand's owners and users with an active contract", () => {
   for (const status of STATUSES) {
     for (const end of moments) {
       const contract = { id: "ctr_1", status, endsAt: momentOf(end) };
@@ -36,11 +36,11 @@ it("a batch's audience opens it to everyone, to the brand's owner, or to users w
   }
 });
 
-it("a referrer contract has only the legal state changes", () => {
+it("the rules of a referrer contract allow only the documented state changes", () => {
   expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
 });
 
-it("a window is open from opensAt until closesAt or validUntil, and a batch without a window is closed", () => {
+it("a batch's window is open from opensAt until closesAt or validUntil", () => {
   expect(isWindowOpen(offer({ window: null }), NOW)).toBe(false);
   for (const opens of moments) {
     for (const closes of moments) {
@@ -54,7 +54,7 @@ it("a window is open from opensAt until closesAt or validUntil, and a batch with
   }
 });
 
-describe("decisions for every supply and caller", () => {
+describe("decideOffers for every batch and caller", () => {
   const moment = fc.constantFrom<Moment>(...moments);
   const anOffer = fc.record({
     audience: fc.constantFrom<Audience>(...AUDIENCES),

@@ -71,11 +71,11 @@ describe("after VACUUM", () => {
 
   it.each(
     PICKS.flatMap((picking) => WHEN.map((when) => ({ ...picking, when }))),
-  )("$name reads only a few pages: $when", async ({ when, ...picking }) => {
+  )("the picking statement $name reads only a few database pages: $when", async ({ when, ...picking }) => {
     await withClient(when, (client) => expectFewPages(client, picking, PAGES_MAX));
   });
 
-  it("pick_free_vouchers reads only a few pages if all vouchers are acquired", async () => {
+  it("pick_free_vouchers reads only a few database pages if all vouchers are acquired", async () => {
     await servers.db.query("UPDATE vouchers SET pickable = false WHERE batch_id = $1 AND pickable", [batchId]);
     const [picking] = PICKS as [Pick];
     expect(await pick(early, picking)).toBeNaN();

@@ -105,7 +105,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     expect((await take(client, supply, body)).body.voucher).toMatchObject({ status: "Redeemed", redeemedAt });
   });
 
-  it(`POST ${name} answers sold_out when no voucher is left, and window_closed outside a window`, async () => {
+  it(`POST ${name} answers sold_out when no voucher is left, and window_closed outside a batch's window`, async () => {
     const client = await as();
     const soldOut = await makeSupply(1);
     await take(await as(), soldOut);
@@ -193,7 +193,7 @@ describe.each(BUYS)("the paymentRef of POST $name", ({ name, take }) => {
 });
 
 describe("a payment", () => {
-  it("a payment buys one voucher over both buy routes and all products of an organization", async () => {
+  it("one paymentRef buys one voucher, over both buy routes and all products of an organization", async () => {
     const one = await makeSupply(2);
     const sister = { ...one, productId: await makeSister(one) };
     const other = { ...sister, ...(await offerBatch(servers.db, sister, 2)) };
@@ -251,7 +251,7 @@ describe("a payment", () => {
 });
 
 describe("a claim", () => {
-  it("a user can claim a product once, over all its batches, routes and links", async () => {
+  it("a user can claim a product only once, over all its batches, routes and links", async () => {
     const supply = await makeSupply(2);
     await offerBatch(servers.db, supply, 2, { validUntil: inSeconds(3_600) });
     const second = await makeReferral(servers.db, supply);
@@ -321,7 +321,7 @@ describe("a product's batches", () => {
   });
 });
 
-it("a referrer's link works only while its contract is Active, and then opens supply to everyone", async () => {
+it("a referrer's link works only while the contract is Active, and then lets everyone claim", async () => {
   const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly" });
   const client = await as();
   for (const [status, endsAt] of [

@@ -227,7 +227,7 @@ function fakeToken(kid: string, sub: string): string {
   return `${encode({ alg: "EdDSA", kid })}.${encode({ sub, exp: secondsFromNow(3_600) })}.${"A".repeat(86)}`;
 }
 
-describe("keys fetched by HTTP", () => {
+describe("fetching keys for users' tokens by HTTP", () => {
   const COOLDOWN_MS = 10_000;
   const CACHED_MS = 600_000;
   /** How long the service accepts a verified token without another check of its signature. Milliseconds. */
@@ -263,7 +263,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(1);
   });
 
-  it("the service fetches keys for users' tokens again for an unknown key id, once per cooldown", async () => {
+  it("an unknown key id in a user's token makes the service fetch keys again, once per cooldown", async () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(key, next);
@@ -337,7 +337,7 @@ describe("keys fetched by HTTP", () => {
     verified.mockRestore();
   });
 
-  it("fetched keys stay in use while their URL is unreachable, with one log line per ten seconds", async () => {
+  it("fetched keys for users' tokens stay in use while their URL is unreachable", async () => {
     const [warnings, reports]: [unknown[], unknown[]] = [[], []];
     const log = { warn: (...told: unknown[]) => void warnings.push(told[1]) };
     users = openUsers(server.url, { log, reportToken: (...told) => void reports.push(told) });
@@ -369,7 +369,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
   });
 
-  it("calls with a user's token get 503 while no keys can be fetched, and anonymous calls succeed", async () => {
+  it("a call with a user's token gets 503 while no keys can be fetched, and anonymous calls succeed", async () => {
     vi.useRealTimers();
     const withoutKeys = await startApi(servers, {
       AUTH_JWKS_URL: `http://127.0.0.1:${await findSteadyPort()}/jwks.json`,

@@ -17,7 +17,7 @@ const { servers, as } = useService({ users: true });
 
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
 
-it("a buy that waits for a locked voucher gets another voucher that is unlocked first", async () => {
+it("a buy that waits for a locked voucher gets another voucher if that voucher is unlocked first", async () => {
   const offer = await makeOffer(servers.db, 2);
   const [stuck, soonFree] = idsOf(offer) as [string, string];
   const buyer = await as();
@@ -31,7 +31,7 @@ it("a buy that waits for a locked voucher gets another voucher that is unlocked 
   });
 });
 
-it("a buy that waits for a locked voucher gets a voucher of another batch that is unlocked first", async () => {
+it("a buy that waits for a locked voucher gets another batch's voucher if that voucher is unlocked first", async () => {
   const first = await makeOffer(servers.db, 1, { validUntil: inSeconds(3_600) });
   const second = await offerBatch(servers.db, first, 1, { validUntil: inSeconds(7_200) });
   const buyer = await as();

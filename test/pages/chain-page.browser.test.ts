@@ -246,7 +246,7 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
   expect(await page.locator("tr.faulty").count()).toBe(1);
 });
 
-it("the verification page shows an erased entry of a history that is intact", async () => {
+it("the verification page shows that an entry was erased and that the history is intact", async () => {
   const { page } = await visit(addressOf(erased));
   await page.locator("#verdict.good").waitFor();
   expect(await page.locator("#entry-2 .sentence").innerText()).toMatch(/Erased on .+, the record's hash is kept\.$/);

@@ -29,7 +29,7 @@ it("docs/configuration.md and its pages describe every environment variable", ()
   expect(VARIABLE_NAMES.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
 });
 
-it("docs/design/final-answers.md says once for every endpoint whether its answers are confirmed", () => {
+it("docs/design/final-answers.md says for every endpoint whether a standby confirms its answers", () => {
   const [, table = ""] =
     /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(read("docs/design/final-answers.md")) ?? [];
   const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = ""]) => names.match(/(?<=`)\w+(?=`)/g) ?? []);
@@ -104,7 +104,7 @@ describe("connections to Postgres", () => {
     expect(told.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
-  it("the sizing example and docker-compose.yml leave the documented reserve of connections", () => {
+  it("the sizing example and docker-compose.yml leave the documented reserve of Postgres connections", () => {
     const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
       /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs\s+and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
     const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
@@ -129,7 +129,7 @@ describe("docs/scaling.md", () => {
   const [api, worker, redis, postgres] = [costOf("API"), costOf("worker"), costOf("Redis"), costOf("Postgres")];
   const master = Math.round(redis * CLUSTER_FACTOR);
 
-  it("docs/scaling.md has the costs of a redemption from docs/benchmarks.md, with the right sum", () => {
+  it("docs/scaling.md repeats the costs of a redemption from docs/benchmarks.md, with the right sum", () => {
     const rowOf = (name: string) => numbersOf(new RegExp(`^\\| ${name} \\|([^|]*)\\|`, "m").exec(scaling)?.[1] ?? "");
     const parts = ["API process", "Worker process", "One Redis", "A master of a Redis Cluster", "A core of Postgres"];
     const costs = parts.map((name) => rowOf(`${name}(?= \\| \\d+ \\| [\\d ]+/s)`)[0]);

@@ -17,7 +17,7 @@ it("the page template inserts markup and numbers unchanged, and nothing for null
   expect(html`<ul>${items}</ul>${null}${7}${html`<br>`}`.markup).toBe("<ul><li>a&#60;</li><li>b</li></ul>7<br>");
 });
 
-it("the image of a QR code has the right black modules, a margin of four and an escaped name", () => {
+it("the QR code's SVG has the right black modules, a margin of four modules and an escaped name", () => {
   const text = "https://vouchers.example.com/r/<code>";
   const { markup } = qrCode(text);
   const { data, size } = encode(text, { ecc: "M", border: 0 });

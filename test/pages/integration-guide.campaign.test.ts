@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-describe.runIf(HAS.bash)("the checkout in the shell", () => {
+describe.runIf(HAS.bash)("the guide's shell script for a checkout", () => {
   it("the guide's shell script for a checkout looks up, reserves and redeems, and ends its reservation", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "A checkout by hand", { CODE: code });
@@ -81,7 +81,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
 type Refusal = [status: number, code: string | null];
 
 // If the program of a language is missing, its tests count as skipped, with a warning.
-describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, externalRef, tellsRefund }) => {
+describe.for(CLIENTS)("the guide's client in $language", ({ language, checkout, settle, externalRef, tellsRefund }) => {
   // Each test is a new order with a new reference.
   beforeEach(async (context) => {
     context.skip(!HAS[language], `${language} is not installed`);
@@ -89,7 +89,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     rmSync(join(directory, `order-${externalRef}.json`), { force: true });
   });
 
-  it(`the guide's client in ${language} redeems once when responses get lost, and passes on the code`, async () => {
+  it(`the guide's client in ${language} redeems once when responses get lost, and shows the redeem code`, async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
     const redeems = () => requests.filter(isRedeem).length;
@@ -264,12 +264,12 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
   });
 });
 
-describe("an order with several vouchers", () => {
+describe("the guide's order with several vouchers", () => {
   beforeEach(openShop);
   const runOrder = (codes: readonly string[], url = api.url) =>
     run("js", "several-vouchers.mjs", { CODES: codes.join(" "), API: url });
 
-  it("the guide's order with several vouchers redeems each by its ticket, under a separate reference", async () => {
+  it("the guide's program for several vouchers redeems each by its ticket, under a separate reference", async () => {
     const vouchers = [await issue(), await issue()];
     const { exitCode, stdout } = await runOrder(vouchers.map(({ code }) => code));
     const redemptions = await Promise.all(vouchers.map(({ id }) => redeemOf(id)));
@@ -278,7 +278,7 @@ describe("an order with several vouchers", () => {
     for (const one of redemptions) expect(one?.ticket).toMatch(/^rsv_/);
   });
 
-  it("the guide's order with several vouchers redeems none if one is refused before the payment", async () => {
+  it("the guide's program for several vouchers redeems none if one is refused before the payment", async () => {
     const [first, second] = [await issue(), await issue()];
     await voidVoucher(provisioning(db), partner.organizationId, second.code, null);
     const refused = await runOrder([first.code, second.code]);
@@ -291,7 +291,7 @@ describe("an order with several vouchers", () => {
     expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
   });
 
-  it("the guide's order with several vouchers redeems the others if one is refused after the payment", async () => {
+  it("the guide's program for several vouchers redeems the others if one is refused after the payment", async () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
     const cancel = passOn((path, body) =>
@@ -314,7 +314,7 @@ describe("an order with several vouchers", () => {
     expect(redemption?.externalRef).toBe("shop-10006-2");
   });
 
-  it("the guide's order with several vouchers redeems by code if a reservation has ended", async () => {
+  it("the guide's program for several vouchers redeems by code if a reservation has ended", async () => {
     const { id, code } = await issue();
     const release = passOn((path, body) =>
       isRedeem(path) && body.includes("ticket") ? shop.release(JSON.parse(body).ticket) : undefined,
@@ -377,11 +377,11 @@ describe("the client in TypeScript, installed from its package", () => {
 
 const runFile = promisify(execFile);
 
-describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (language) => {
+describe.for(["bash", "js", "python", "php"] as const)("the guide's verifier in %s", (language) => {
   beforeEach((context) => context.skip(!HAS[language], `${language} is not installed`));
   const verify = (env: Record<string, string>) => start(language, VERIFIERS[language], env).ended;
 
-  it(`the verifier in ${language} accepts each event of a real chain, and reports Pending ones`, async () => {
+  it(`the guide's verifier in ${language} accepts each event of a real chain, and reports Pending ones`, async () => {
     const { id, code } = await issue();
     await shop.redeem({ code, externalRef: `verified in ${language}`, note: 'für "Jürgen" 😀\\n\n\u0085' });
     await appendPending(db, id, 2);

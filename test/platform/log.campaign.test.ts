@@ -104,7 +104,7 @@ it("the log of the API and worker contains no key, token, ticket, code, note or 
   expect(secrets.filter((secret) => written.includes(secret.toLowerCase()))).toEqual([]);
 });
 
-it("the log of the API and worker says that each process worked, drained at SIGTERM and ended", () => {
+it("the log of the API and worker says that each process started, and drained after SIGTERM", () => {
   for (const [lines, first] of [
     [apiLines, "listening"],
     [workerLines, "working"],

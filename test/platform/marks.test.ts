@@ -99,7 +99,7 @@ it.each<[string, typeof TOLD | typeof EMPTY, ServerVerdict, Partial<typeof WHOLE
   if (afterMs > 0) expect(may(afterMs - 1)).toBe(false);
 });
 
-it("a refusal names the server with newer mark rows, and advises db adopt only if files were set back", () => {
+it("a process's refusal names the server with newer mark rows, and advises db adopt only for a set-back", () => {
   const place = "10.0.0.1:5432 on timeline 2";
   expect(waitsFor(MEMORY).message).toContain(`Another server of this deployment makes marks: ${place}.`);
   expect(waitsFor(null).message).toContain("may make marks");

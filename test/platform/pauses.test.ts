@@ -28,7 +28,7 @@ it("a request is not outdated if the process was never frozen", () => {
   expect(isOutdatedNow()).toBe(false);
 });
 
-it("a request that is first read after a freeze is outdated, even before the timer shows the freeze", () => {
+it("a request that is first read after a freeze is outdated, even before a timer has shown the freeze", () => {
   pass(2_500);
   expect(isOutdatedNow()).toBe(true);
   watch.tick();
@@ -44,7 +44,7 @@ it("a request from before a freeze is outdated if it is handled after the freeze
   expect(warnings).toBe(1);
 });
 
-it("requests after a freeze are outdated until four timer ticks in a row are on time", () => {
+it("requests after a freeze stay outdated until four timer ticks in a row are on time", () => {
   pass(2_500);
   watch.tick();
   tickOnTime(3);
@@ -56,7 +56,7 @@ it("requests after a freeze are outdated until four timer ticks in a row are on 
   expect(isOutdatedNow()).toBe(false);
 });
 
-it("requests are outdated after a suspension of the machine, although its monotonic clock stopped", () => {
+it("requests after a suspension of the machine are outdated, although the monotonic clock was stopped", () => {
   pass(2_500, "uptime");
   expect(isOutdatedNow()).toBe(true);
 });

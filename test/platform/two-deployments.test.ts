@@ -117,7 +117,7 @@ it("an API refuses changes by operators and issuers if OPS_DATABASE_URL names an
   await strayed.close();
 });
 
-it("a process refuses connections to a copy of the database that replaces the original", async () => {
+it("a process refuses connections to a copy of its database that has replaced the original", async () => {
   const ctx = openApi(testConfig(other));
   await ctx.deployment.ready();
   await adoptDatabase(other.db);

@@ -14,7 +14,7 @@ it.each([
   // In this zone, clocks go from 00:00 to 01:00 in spring, and from 00:00 back to 23:00 in autumn.
   ["Asia/Beirut", "2026-03-29", "2026-03-28T22:00:00.000Z"],
   ["Asia/Beirut", "2026-10-25", "2026-10-24T22:00:00.000Z"],
-])("in %s the day %s begins at %s", (timeZone, day, start) => {
+])("in the time zone %s, the day %s begins at %s", (timeZone, day, start) => {
   const zone = ENGLISH.in(timeZone);
   const found = startOfDay(day, zone);
   expect(found.toISOString()).toBe(start);

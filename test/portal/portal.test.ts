@@ -62,7 +62,7 @@ beforeAll(async () => {
 });
 
 describe("the numbers of the portal", () => {
-  it("the portal's overview has number and sum of today, yesterday and this month, to the cent", async () => {
+  it("the portal's overview has the number and sum of today's, yesterday's and this month's redemptions", async () => {
     const text = await openOverview();
     const month = `${dayOf(today).slice(0, 7)}-01`;
     for (const [id, day, days] of [
@@ -208,7 +208,7 @@ describe("the numbers of the portal", () => {
     }
   });
 
-  it("the portal's menu leads to this month's statement, and a future statement says so", async () => {
+  it("the portal's menu leads to this month's statement, and a future month's statement is empty", async () => {
     const [current, future] = [await open("/statement"), await open("/statement?month=2999-12")];
     expect(current.text).toContain('<a href="/portal/statement" aria-current="page">Statements</a>');
     expect(current.text).toContain("The statement is not final.");
@@ -217,7 +217,7 @@ describe("the numbers of the portal", () => {
     expect(future.text).toContain("0 redemptions, $0.00</strong>. This month has not begun.");
   });
 
-  it("the portal's days follow the organization's time zone, and pages and CSV files give times in UTC", async () => {
+  it("the portal's days follow the organization's time zone, and pages show times in UTC too", async () => {
     const [ctx, id] = [provisioning(db), partner.organizationId];
     await changeOrganization.run(ctx, id, { timeZone: "America/New_York" });
     const headers = { ...basic(reader), "accept-language": "en-US" };
@@ -260,7 +260,7 @@ describe("the numbers of the portal", () => {
   });
 });
 
-it("the portal's activity pages show the feed's events, newest first, with links to both neighbours", async () => {
+it("the portal's activity pages show the feed's events, newest first, and link to the next pages", async () => {
   await issueVouchers(db, partner, 250);
   await redeem(partner, till, "order-of-the-activity");
   const feed = await until(async () => {
@@ -293,7 +293,7 @@ it("the portal's activity pages show the feed's events, newest first, with links
   expect(vouchersOn((await open("/activity", strangerReader)).text)).toHaveLength(2);
 });
 
-it("the portal's activity page can show only one kind of event, each with product, number and order", async () => {
+it("the portal's activity page can show only one type of event, each with product, number and order", async () => {
   const redeemed = await open("/activity?types=voucher.instance.redeemed");
   expect(redeemed.text).not.toContain("<td>Issued</td>");
   expect(redeemed.text).toMatch(/<td>Redeemed<\/td><td><a href="[^"]+"><bdi>Pass<\/bdi>, no\. \d+<\/a><br><a href/);
@@ -315,7 +315,7 @@ describe("an order in the portal", () => {
     expect(await open("/orders/order-of-the-portal/receipt")).toMatchObject({ status: 409 });
   });
 
-  it("both references of an erased order find it in the portal, without an erased text", async () => {
+  it("both references of an erased order find the order in the portal, without an erased text", async () => {
     const { code } = await redeem(partner, till, "Mrs. Gray 1");
     await erasePerson(provisioning(db), { by: "reference", ...partner, externalRef: "Mrs. Gray 1" }, null);
     const { location } = await search("Mrs. Gray 1");
@@ -596,7 +596,7 @@ it("each portal response forbids caching, and its CSP forbids inline code", asyn
   }
 });
 
-it("every portal response to a sandbox is marked as sandbox, and no other portal response is", async () => {
+it("the portal marks every response to a sandbox as sandbox, and no other response", async () => {
   for (const path of ["", "/redemptions", "/activity", "/orders/none", "/redemptions?day=x", "/webhooks"]) {
     expect((await open(path, sandboxReader)).text, path).toContain('id="sandbox"');
     expect((await open(path)).text, path).not.toContain('id="sandbox"');
@@ -608,7 +608,7 @@ it("the portal's list of redemptions answers 405 to POST", async () => {
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
 
-it("the portal shows webhook endpoints only to keys with voucher.webhook, of their own organization", async () => {
+it("the portal shows an organization's webhook endpoints only to its keys with voucher.webhook", async () => {
   for (const [id, { organizationId }] of [
     ["whk_of_the_partner", partner],
     ["whk_of_the_stranger", stranger],

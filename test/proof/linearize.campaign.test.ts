@@ -113,6 +113,6 @@ it("linearize tries equal operations with an unknown outcome in only one order",
 it.each([
   [2 ** 8, "refused"],
   [2 ** 8 - 1, "undecided"],
-])("linearize with a limit of %i judges a history of 256 configurations as %s", (configurationsMax, verdict) => {
+])("linearize with a limit of %i configurations judges a history with 256 as %s", (configurationsMax, verdict) => {
   expect(linearize(0, addBits(8), configurationsMax).kind).toBe(verdict);
 });

@@ -27,7 +27,7 @@ const isRoot = process.getuid?.() === 0;
 const idOf = (what: "-u" | "-g") => Number(execFileSync("id", [what, "postgres"]));
 
 it.skipIf(bin === null)(
-  "after pg_restore the log signs nothing until a recovery, which names the lost events",
+  "after pg_restore the transparency log signs nothing until log recover, which names the lost events",
   async () => {
     const servers = await openTestServers();
     const files = makeTlogFiles();

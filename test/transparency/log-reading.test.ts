@@ -69,7 +69,7 @@ describe("after a checkpoint is published", () => {
     expect(await run()).toMatchObject({ published: 301 });
   });
 
-  it("the operators' page shows the served checkpoint and its cosignatures before any worker's report", async () => {
+  it("the operators' page of the log shows the served checkpoint before any worker has reported", async () => {
     const page = await openOperatorsPage();
     expect(page).toMatch(/Leaves 301 Served 301 Age of the checkpoint \d+ s Log vouchers\.test\/log Lag None: nothing/);
     expect(page).toMatch(/w2\.test http:\/\/\S+ 301 leaves Cosigned \d+ \w+ \d{4}, /);
@@ -89,7 +89,7 @@ describe("after a checkpoint is published", () => {
     expect(policy.logs.map(({ key }) => key.text)).toEqual([tlogKey.text]);
   });
 
-  it("the log's tiles and entry bundles contain the leaves in every width, and can be cached for a year", async () => {
+  it("the transparency log's tiles and entry bundles contain the leaves, and can be cached for a year", async () => {
     const leaves = await readLeaves(servers.db);
     for (const [path, from, to] of [
       ["000", 0, 256],
@@ -154,7 +154,7 @@ describe("after a checkpoint is published", () => {
     expect((await till.receipt("late")).status).toBe(200);
   });
 
-  it("an erased event gets no new receipt, keeps its proof, and is intact for the audit", async () => {
+  it("an erased event gets no new receipt, keeps its proof, and is intact for log audit", async () => {
     const id = vouchers[9]?.id ?? "";
     await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: id }, null);
     const refused = { status: 410, body: { code: "payload_erased" } };
@@ -195,7 +195,7 @@ describe("after a checkpoint is published", () => {
     }
   });
 
-  it("a final statement of a month is served once the log has signed it, and its note verifies offline", async () => {
+  it("a final monthly statement is served once the log has signed it, and the signature verifies offline", async () => {
     const month = "2025-03";
     await bypassTriggers(servers.db, "UPDATE redemptions SET redeemed_at = '2025-03-01' WHERE external_ref = 'early'");
     await closeRedemptions(servers.db);
@@ -236,7 +236,7 @@ describe("after a checkpoint is published", () => {
     expect(again).toMatchObject({ final: true, note: statement.note, lines: [{ brand: "Renamed" }] });
   });
 
-  it("an unknown sequence of a voucher's events has no receipt and no proof", async () => {
+  it("an unknown sequence number of a voucher's events has no receipt and no proof", async () => {
     for (const sequence of ["0", "3", "01", "-1", "1.0", "99999999999", "x", "1%00"]) {
       const reply = await till.eventReceipt(codeOf(3), sequence);
       expect([reply.status, reply.body.code], sequence).toEqual([404, "not_found"]);
@@ -246,7 +246,7 @@ describe("after a checkpoint is published", () => {
   });
 });
 
-it("operators see each retired log with its number of leaves, time and reason", async () => {
+it("operators see each retired log with the number of leaves, time and reason", async () => {
   expect(await openOperatorsPage()).not.toContain("Retired logs");
   await servers.db.query(
     `INSERT INTO log_retirements (origin, next_origin, size, root, last_note, served_note, policy, reason, retired_at)

@@ -75,7 +75,7 @@ it("log audit finds an event that was cut off the end of a chain", async () => {
   expect((await audit()).problems).toEqual(["leaf 3 belongs to no event"]);
 });
 
-it("a restored database's log signs nothing before its recovery, then continues after the lost leaves", async () => {
+it("a restored database's log signs nothing before log recover, and then continues after the lost leaves", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   expect(await exportTo("copy")).toBe(800);
   await restore();
@@ -151,7 +151,7 @@ it("a restored database's log keeps the leaf of every remaining event", async ()
   await assertInvariants(db);
 });
 
-it("log recover without an anchor recovers a restored database's log up to the copy's checkpoint", async () => {
+it("log recover without an anchor file recovers a database's log up to the copy's checkpoint", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();

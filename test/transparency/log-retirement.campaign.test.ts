@@ -25,7 +25,7 @@ const { exportTo, recoverFrom, monitor, policyIn, beginWithBackup } = log;
 
 const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching(reason) });
 
-it("a retired log's receipts stay valid under its policy, and the next log has the same leaves", async () => {
+it("after log retire, receipts stay valid under the old policy, and the next log has the same leaves", async () => {
   const { url, state } = await startWitness(servers, files);
   files.setWitnesses([url]);
   next.setWitnesses([url]);
@@ -81,14 +81,14 @@ it("a retired log's receipts stay valid under its policy, and the next log has t
   expect(await monitor("next")).toMatchObject({ before: 306 });
 });
 
-it("a second log retire for the same log only exports the log again", async () => {
+it("a second log retire only exports the retired log again", async () => {
   await retireThree();
   expect(await retire({ directory: at("again") })).toMatchObject({ size: 3, exported: 3, anchorsWritten: [] });
   expect(sha256("again/last-checkpoint")).toBe(sha256("retired/last-checkpoint"));
   expect(await audit()).toMatchObject({ leaves: 4, retirements: 1, problemCount: 0 });
 });
 
-it("log retire can export into the directory of an export that was killed", async () => {
+it("log retire can export into the directory of an earlier export that was killed", async () => {
   await begin();
   await run();
   mkdirSync(at("retired"));
@@ -96,7 +96,7 @@ it("log retire can export into the directory of an export that was killed", asyn
   expect(await retire()).toMatchObject({ size: 0, lastSize: 0, exported: 0 });
 });
 
-it("log audit finds a change at the end of a retired log", async () => {
+it("log audit finds a change of a retired log's size or last checkpoint", async () => {
   await retireThree();
   await tamper(db, "UPDATE log_retirements SET last_note = 'other'");
   expect((await audit()).problems).toEqual([`leaf 3 is not the last checkpoint of ${ORIGIN}`]);
@@ -109,7 +109,7 @@ it("log audit finds a change at the end of a retired log", async () => {
   ]);
 });
 
-it("log retire changes nothing if a condition is not met", async () => {
+it("log retire changes nothing if one of its conditions is not met", async () => {
   writeFileSync(files.anchor, "");
   await expect(retire()).rejects.toThrow(/has no log/);
   rmSync(files.anchor);
@@ -156,7 +156,7 @@ it("log retire changes nothing if a condition is not met", async () => {
   expect(await run()).toMatchObject({ published: 3, refused: null });
 });
 
-it("a retired log serves no checkpoint that its worker publishes after the retirement", async () => {
+it("after log retire, no checkpoint is served that a worker of the old log publishes", async () => {
   await begin();
   await run();
   const published = await findPublished(db);
@@ -174,7 +174,7 @@ it("a retired log serves no checkpoint that its worker publishes after the retir
   expect([await late, await findPublished(db)]).toEqual([false, null]);
 });
 
-it("log retire retires a restored log that lacks its last leaves only if the loss is accepted", async () => {
+it("log retire refuses a restored log that lacks its last leaves until the operator accepts the loss", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   await exportTo("copy");
   await monitor("copy");
@@ -192,7 +192,7 @@ it("log retire retires a restored log that lacks its last leaves only if the los
   await expect(monitor("next", { retired: ORIGIN })).rejects.toThrow(/has 304 leaves, and had 800/);
 });
 
-it("a database restored from before log retire continues with the next log after both recoveries", async () => {
+it("a database from a backup before log retire continues with the next log after two recoveries", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 5 });
   await retire();
   await issue(3);
@@ -210,7 +210,7 @@ it("a database restored from before log retire continues with the next log after
   expect(await audit()).toMatchObject({ leaves: 19, events: 10, lost: 8, retirements: 1, problemCount: 0 });
 });
 
-it("log retire that is killed at any statement had no effect, or the next run completes it", async () => {
+it("log retire that is killed at any statement has changed nothing, or the next run completes it", async () => {
   await begin();
   await issue(10);
   await run();

@@ -52,7 +52,7 @@ it("the sequencer adds every sealed event to the log's tree in chain order, and 
   expect(parseCheckpoint(readAnchor())?.size).toBe(1_040);
 });
 
-it("the sequencer adds no leaf while another process locks the tree or witnesses have not confirmed it", async () => {
+it("the sequencer adds no leaf while another process locks the tree or witnesses have not cosigned it", async () => {
   await begin();
   await issue(3);
   const { run } = open();
@@ -76,7 +76,7 @@ it("the sequencer signs a tree that was committed before a crash, with the same 
   expect(readAnchor()).toBe(await signCheckpoint(tlogKey, { size: 5, root: (await tree()).root }));
 });
 
-describe("a tree that was changed in the database", () => {
+describe("a log's tree that was changed in the database", () => {
   /** Replaces all leaves. */
   const forge = (size: number) => `
     DELETE FROM log_bundles;
@@ -189,7 +189,7 @@ it.each([
   "2199023255552",
   "0",
   "-1",
-])("the sequencer sets aside a leaf batch with the undrawn id %s until the owner deletes it", async (id) => {
+])("the sequencer sets aside a leaf batch with the id %s, which no sequence drew, until its deletion", async (id) => {
   const { run } = await begun(5);
   await tamper(
     db,
@@ -210,7 +210,7 @@ it.each([
 });
 
 // The rights that docs/proof.md states for each role. Without roles, every test connects as the owner.
-describe.skipIf(inject("logins").api === null)("a person who connects to the database", () => {
+describe.skipIf(inject("logins").api === null)("a person who connects to the log's database", () => {
   const NOT_ALLOWED = "42501";
   const REFUSED_BY_TRIGGER = "23001";
   /** SQLSTATE: the session has drawn no number of the sequence. */
@@ -247,7 +247,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     payload: "UPDATE voucher_events SET payload = '{}'",
   };
 
-  it("a person with the role pva_api can only add a leaf to the log, and an audit finds the leaf", async () => {
+  it("a person with the role pva_api can only add a leaf to the log, and log audit finds the leaf", async () => {
     const attempt = connect(servers.databaseUrl);
     const { payload, ...changes } = CHANGES;
     const restore = await backUp(db);
@@ -281,7 +281,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     expect(await run()).toMatchObject(refused(/^The database states 7 leaves/));
   });
 
-  it("after any change by the database's owner, the log repairs it or stops, or log audit reports it", async () => {
+  it("the log repairs any change by the database's owner or stops, or log audit reports the change", async () => {
     const attempt = connect(servers.ownerUrl);
     const change = async (statement: string) =>
       expect(await attempt(`SET LOCAL session_replication_role = replica; ${statement}`), statement).toBeNull();
@@ -312,7 +312,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
   });
 });
 
-it("an anchor with a larger tree, another root or no signature of the log stops the sequencer", async () => {
+it("an anchor file with a larger tree, another root or no signature of the log stops the sequencer", async () => {
   const { run } = await begun(5);
   const before = await published();
   const other = await makeSigner("log", "other.test/log", Buffer.alloc(32, 9));
@@ -328,7 +328,7 @@ it("an anchor with a larger tree, another root or no signature of the log stops 
   expect([(await tree()).size, (await published())?.note]).toEqual([5, before?.note]);
 });
 
-it("a deleted anchor stops a new process until an operator accepts the loss", async () => {
+it("a deleted anchor file stops a new sequencer until an operator accepts the loss", async () => {
   await begun(5);
   rmSync(files.anchor);
   expect(await run()).toMatchObject(refused(/No anchor and no witness remembers/));
@@ -341,7 +341,7 @@ it("a deleted anchor stops a new process until an operator accepts the loss", as
   expect(await run()).toMatchObject({ refused: null, published: 5 });
 });
 
-it("no checkpoint is served while the anchor cannot be written, and the sequencer reports it", async () => {
+it("the sequencer serves no checkpoint while it cannot write the anchor file, and reports the failure", async () => {
   const { run } = await begun(5);
   rmSync(files.directory, { recursive: true });
   await issue(1);
@@ -350,7 +350,7 @@ it("no checkpoint is served while the anchor cannot be written, and the sequence
   expect(await run()).toMatchObject({ published: 6, refused: null });
 });
 
-it("a second host's anchor follows the checkpoints that the first host serves", async () => {
+it("a second host's anchor file follows the checkpoints that the first host serves", async () => {
   const { run } = await begun(5);
   const other = `${files.directory}/other`;
   writeFileSync(other, readAnchor());
@@ -361,7 +361,7 @@ it("a second host's anchor follows the checkpoints that the first host serves", 
   expect(readFileSync(other, "utf8")).toBe(readAnchor());
 });
 
-it("an anchor stops the sequencer and `log init` if the database lacks the anchor's log", async () => {
+it("an anchor file stops the sequencer and `log init` if the database has no log", async () => {
   await writeAnchor(2);
   expect(await run()).toMatchObject(refused(/has no log, but an anchor has one/));
   await expect(begin(true)).rejects.toThrow(/knows 2 leaves, the database 0/);
@@ -411,7 +411,7 @@ it.each<[string, Answer, RegExp]>([
   expect(await open().run()).toMatchObject({ published: 0, ...refused(claim) });
 });
 
-it("witnesses cosign every checkpoint, and remember the last one over restarts", async () => {
+it("witnesses cosign every checkpoint of the log, and remember the last checkpoint over restarts", async () => {
   const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
   files.setWitnesses(witnesses.map(({ url }) => url));
   const { run } = await begun(0);
@@ -423,7 +423,7 @@ it("witnesses cosign every checkpoint, and remember the last one over restarts",
   }
 });
 
-it("without a quorum of witnesses no new checkpoint is served, but events get their positions", async () => {
+it("without a quorum of witnesses no new checkpoint is served, but events get their positions in the log", async () => {
   const { url } = await startWitness(servers, files);
   files.setWitnesses([url, await startFake((response) => response.writeHead(500).end())]);
   const { report } = await begun(4);
@@ -461,7 +461,7 @@ it.each<[string, Answer]>([
   expect(await run()).toMatchObject({ size: 4, published: 4, cosigned: 1 });
 });
 
-it("the sequencer does not write to the anchor a tree that witnesses contradict", async () => {
+it("the sequencer writes no tree to the anchor file while witnesses contradict the tree", async () => {
   let refuses = false;
   files.setWitnesses([await startRefusing((note) => refuses && parseCheckpoint(note)?.size === 9)]);
   const { run } = await begun(4);
@@ -475,7 +475,7 @@ it("the sequencer does not write to the anchor a tree that witnesses contradict"
   expect(parseCheckpoint(readAnchor())?.size).toBe(9);
 });
 
-it("witnesses with a newer checkpoint than the database stop a new process before it adds leaves", async () => {
+it("witnesses with a newer checkpoint than the database stop a new sequencer before it adds leaves", async () => {
   files.setWitnesses([(await startWitness(servers, files)).url]);
   await begun(4);
   files.setWitnesses([await startFake((response) => response.writeHead(409).end("50\n"))]);
@@ -488,7 +488,7 @@ function runWithoutAnchor() {
   return run();
 }
 
-it.each([4, 0])("witnesses stop a log that was restored to %i leaves and has lost its anchor", async (count) => {
+it.each([4, 0])("witnesses stop a log that was restored to %i leaves and has lost its anchor file", async (count) => {
   const { url, state, close } = await startWitness(servers, files);
   files.setWitnesses([url]);
   if (count > 0) await begun(count);
@@ -510,7 +510,7 @@ it.each([4, 0])("witnesses stop a log that was restored to %i leaves and has los
   expect([(await tree()).size, state()]).toEqual([count, seen]);
 });
 
-it("witnesses stand in for a deleted anchor if enough of them respond", async () => {
+it("a deleted anchor file is written again if enough witnesses respond", async () => {
   const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
   files.setWitnesses(witnesses.map(({ url }) => url));
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 2 });
@@ -527,7 +527,7 @@ it("witnesses stand in for a deleted anchor if enough of them respond", async ()
   });
 });
 
-it("without an anchor, the sequencer sends witnesses only a checkpoint that its log has signed", async () => {
+it("without an anchor file, the sequencer sends witnesses only a checkpoint that its log has signed", async () => {
   const { url, state } = await startWitness(servers, files);
   files.setWitnesses([url]);
   await begun(4);
@@ -547,12 +547,12 @@ it("without an anchor, the sequencer sends witnesses only a checkpoint that its 
   expect(state()).toEqual(seen);
 });
 
-it("a new log begins even if its witnesses do not cosign an empty tree", async () => {
+it("a new log can begin even if its witnesses do not cosign an empty tree", async () => {
   files.setWitnesses([await startRefusing((note) => note.includes("\n0\n"))]);
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 1, refused: null });
 });
 
-it("the sequencer refuses an unsafe key file, an unsuitable policy and a missing anchor", async () => {
+it("the sequencer refuses an unsafe key file, an unsuitable policy and a missing anchor file", async () => {
   chmodSync(files.env.LOG_KEY_FILE, 0o640);
   await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
   chmodSync(files.env.LOG_KEY_FILE, 0o600);

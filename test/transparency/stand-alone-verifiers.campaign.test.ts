@@ -76,7 +76,7 @@ describe.each(STAND_ALONE)("the stand-alone verifier $name", ({ command, script,
     expect(JSON.parse(stdout)).toMatchObject({ eventType: "voucher.instance.redeemed", sequence: 2 });
   });
 
-  it("the stand-alone verifiers refuse every broken receipt, and accept every unusual one", () => {
+  it("the stand-alone verifiers refuse every broken receipt, and accept every unusual valid receipt", () => {
     const all = [...broken, ...unusual];
     for (const [at, { receipt }] of all.entries()) writeFileSync(join(directory, String(at)), receipt);
     const given = [script, directory, String(all.length), keys.log.vkey, keys.witness.vkey];

@@ -31,7 +31,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/exists already/) });
   });
 
-  it("receipt get prints the service's receipt, and receipt verify verifies it offline", async () => {
+  it("receipt get prints a redemption's receipt, and receipt verify verifies the receipt offline", async () => {
     const got = await voucherctl.run(["receipt", "get", "order-1", "--org", own.partner.organizationId]);
     expect(`${got.stdout}`).toBe(own.receipt);
     const verify = ["receipt", "verify", at("receipt"), "--policy", at("policy")];
@@ -73,7 +73,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     });
   });
 
-  it("log audit needs the database, and log audit --url needs a policy instead", async () => {
+  it("log audit needs the database, and log audit --url needs a policy instead of the database", async () => {
     expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
     const served = ["log", "audit", "--url", own.api.url, "--policy", at("policy"), "--voucher", own.voucherId];
     // The command must not need a database, so DATABASE_URL names a server that does not respond.
@@ -93,7 +93,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     expect(untrusted).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/--url needs --policy/) });
   });
 
-  it("log recover refuses an export without more leaves than the database", async () => {
+  it("log recover refuses an export that has no more leaves than the database", async () => {
     expect(await voucherctl.json("log", "backfill")).toEqual({ events: 0 });
     expect(await voucherctl.json("log", "export", "--to", at("export"))).toEqual({ size: 2 });
     expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
@@ -108,7 +108,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     });
   });
 
-  it("log retire refuses and exports nothing while a worker of the log runs", async () => {
+  it("log retire refuses while a worker of the log runs, and exports nothing", async () => {
     await voucherctl.json("log", "keygen", "--origin", "cli.test/log2", "--out", at("log2.key"));
     const next = { ...own.env, LOG_KEY_FILE: at("log2.key"), LOG_POLICY: "", REDIS_URL: servers.redisUrl };
     const retire = ["log", "retire", "cli.test/log", "--reason", "key leaked", "--to", at("retired")];
@@ -152,7 +152,7 @@ async function startDeployment() {
   return { vkey, env, api, partner, voucherId: String(voucher?.id), receipt: receipt.body, close };
 }
 
-it("log audit detects, by an anchor or a witness, that database and checkpoint were set back together", async () => {
+it("log audit detects by an anchor file or a witness that the database was set back with its checkpoint", async () => {
   const own = await openTestServers();
   const command = openVoucherctl(own);
   const log = makeTlogFiles();

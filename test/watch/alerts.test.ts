@@ -54,7 +54,7 @@ it("only one of several API processes sends the start and the end of a red fault
   }
 });
 
-it("a fault that another fault causes sends a message only if it outlasts its cause", async () => {
+it("a fault that another fault causes is sent as a message only if it outlasts its cause", async () => {
   const { startTwo, told } = await open();
   const keepers = await startTwo();
   const pause: Attention = { ...FAULT, runbook: "VouchersQueuePaused", what: "The queue is paused", subject: "redeem" };
@@ -71,7 +71,7 @@ it("a fault that another fault causes sends a message only if it outlasts its ca
   ]);
 });
 
-it("a new process sends the ends of faults that began before its start, and repeats no message", async () => {
+it("a new process sends the ends of faults that began before the process started, and repeats no message", async () => {
   const { startTwo, told } = await open();
   await lookAll(await startTwo(), [FAULT]);
   const keepers = await startTwo();
@@ -81,7 +81,7 @@ it("a new process sends the ends of faults that began before its start, and repe
   expect(told()).toEqual(["begin", "end"]);
 });
 
-it("a fault that returns within a minute keeps its start time, and sends no new message", async () => {
+it("a fault that returns within a minute keeps its start time, and causes no new message", async () => {
   const { start, told } = await open();
   const keeper = await start();
   await look(keeper, [FAULT]);
@@ -91,7 +91,7 @@ it("a fault that returns within a minute keeps its start time, and sends no new 
   expect(told()).toEqual(["begin"]);
 });
 
-it("a fault that only some processes find is neither ended nor reported twice", async () => {
+it("a fault that only some processes find is not ended by the others, and is reported once", async () => {
   const { startTwo, told } = await open();
   const [one, other] = await startTwo();
   for (let looks = 0; looks < 3; looks++) {
@@ -102,7 +102,7 @@ it("a fault that only some processes find is neither ended nor reported twice", 
   expect(told()).toEqual(["begin"]);
 });
 
-it("a fault is not ended by a process that could not judge it or does not know its kind", async () => {
+it("a process does not end a fault that it could not judge or whose kind it does not know", async () => {
   const { start } = await open();
   const keeper = await start();
   await look(keeper, [AMBER]);

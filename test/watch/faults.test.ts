@@ -149,7 +149,7 @@ it.each<[why: string, changes: Partial<Facts>]>([
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([]);
 });
 
-it("API processes that cannot serve requests are a named fault, which is red once they are half of all", () => {
+it("the fault of unready API processes names them, and is red once they are half of all processes", () => {
   const unready = { unready: "No worker answers it." };
   const name = { subject: "api 1 on host", what: "An API process cannot serve requests: No worker answers it" };
   const severities = (others: ServiceProcess[], own: Partial<Facts> = unready) =>
@@ -212,7 +212,7 @@ it("jobs of a queue that wait more than a minute are a fault, which names a miss
   );
 });
 
-it("the fault of failed jobs counts them over all shards", () => {
+it("the fault of failed jobs has their number over all shards", () => {
   expect(find("VouchersJobsFail", { queues: backlogs("redeem", { failed: 1 }) })).toEqual([
     { subject: "redeem", what: "2 jobs have failed", page: ["queues"] },
   ]);
@@ -221,7 +221,7 @@ it("the fault of failed jobs counts them over all shards", () => {
   ]);
 });
 
-it("a clock that has jumped ahead is a fault", () => {
+it("a database clock that has jumped ahead is a fault", () => {
   const what = "The database's clock has jumped 3600 s ahead";
   expect(find("VouchersClockAhead", { clockAheadMs: 3_600_000 })).toEqual([{ what, subject: "Postgres" }]);
 });

@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 
 describe("the overview", () => {
-  it("the overview has the same redemptions of an organization as GET /partner/redemptions", async () => {
+  it("the overview shows the same redemptions of an organization as GET /partner/redemptions", async () => {
     // On a busy machine, Postgres may answer too late for some views.
     const view = await until(async () => {
       const found = JSON.parse((await open(`/overview.json?organization=${partner.organizationId}`)).text);
@@ -65,7 +65,7 @@ describe("the overview", () => {
     expect(all.organization).toBeNull();
   });
 
-  it("the overview adds one audit entry per hour, operator and organization, and none for all of them", async () => {
+  it("the overview adds one audit entry per hour, operator and organization, and none for its total view", async () => {
     const looks = async () =>
       (
         await db.query(
@@ -162,7 +162,7 @@ describe("the overview", () => {
     expect(await countRefusalsOf(method, path)).toBe(0);
   });
 
-  it("the overview shows each queue's pauses, its workers and its oldest job's age", async () => {
+  it("the overview shows each queue's pauses, workers and oldest job's age", async () => {
     const shards = listShards(ctx.deployment.id, servers.queueShards[0]);
     const find = async (queue: string) => (await read()).queues.find(({ name }) => name === queue);
     await until(async () => (await find("redeem"))?.workers === 1);
@@ -179,7 +179,7 @@ describe("the overview", () => {
     expect(await find("seal")).toMatchObject({ paused: false, waiting: 0, oldestWaitingMs: 0 });
   });
 
-  it("the overview counts no worker for a queue whose secret the worker lacks", async () => {
+  it("the overview counts a worker for a queue only if the worker has the queue's secret", async () => {
     const other = await startWorkers(servers, { WORKER_QUEUES: "webhook,seal" });
     const find = async (queue: string) => (await read()).queues.find(({ name }) => name === queue)?.workers;
     await until(async () => (await find("seal")) === 2);
@@ -244,7 +244,7 @@ describe("the overview", () => {
   });
 });
 
-describe("the counts", () => {
+describe("the overview's counts", () => {
   const counts = async () =>
     (
       await db.query("SELECT * FROM activity_counts WHERE organization_id = $1 ORDER BY span, at", [
@@ -336,7 +336,7 @@ it("the list of faults has a webhook endpoint that failed three times in a row, 
   ]);
 });
 
-it("the overview predicts a batch's end from ten sales or six hours, but not from one sale", async () => {
+it("the overview predicts when a batch sells out from ten sales or six hours, but not from one sale", async () => {
   const shop = await makePartner(db);
   const validUntil = new Date(Date.now() + 30 * 86_400_000);
   const { batchId } = await offerBatch(db, shop, 20, { validUntil });
@@ -359,7 +359,7 @@ it("the overview predicts a batch's end from ten sales or six hours, but not fro
   expect(await ends()).toEqual([]);
 });
 
-it("the list of faults has batches that are sold out or end within a week", async () => {
+it("the list of faults has batches that are sold out or expire within a week", async () => {
   const [sold, calm, far] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const validUntil = new Date(Date.now() + 30 * 86_400_000);
   await offerBatch(db, sold, 1, { validUntil });
@@ -382,7 +382,7 @@ it("the list of faults has batches that are sold out or end within a week", asyn
   ]);
 });
 
-it("the list of faults has each organization's ending batches, even if another one has many", async () => {
+it("the list of faults has each organization's expiring batches, even if another organization has many", async () => {
   const [ending, sold, busy] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const far = new Date(Date.now() + 300 * 86_400_000);
   const { batchId: ends } = await offerBatch(db, ending, 1);

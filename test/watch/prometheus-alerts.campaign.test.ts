@@ -27,7 +27,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(testRules(HEALTHY, { promql_expr_test: asks })).toMatchObject({ ok: true });
   });
 
-  it("the alert rules for Prometheus link to the runbook by an absolute address from the external label", () => {
+  it("the alert rules for Prometheus link to the runbook by an absolute address from an external label", () => {
     const alert = {
       exp_labels: { severity: "critical" },
       exp_annotations: {
@@ -54,7 +54,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
 
   it.each(
     CONFIG_PARTS.queues,
-  )("the alert rules for Prometheus judge the queue $name by itself: first unserved, then paused", (queue) => {
+  )("the alert rules for Prometheus judge the queue $name separately: first unserved, then paused", (queue) => {
     const labels = `queue="${queue.name}",shard="0/2"`;
     const severity = queue.name === "redeem" ? "critical" : "warning";
     const withSeverity = (alerts: string[]) => ({

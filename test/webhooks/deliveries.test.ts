@@ -70,7 +70,7 @@ it("a webhook is delivered, signed and without texts, to each subscribed endpoin
   expect([...receiver.of(other), ...receiver.of(foreign)]).toEqual([]);
 });
 
-it("a replayed delivery of an erased event ends as Erased without a request", async () => {
+it("a replayed webhook delivery of an erased event ends as Erased without a request", async () => {
   const endpoint = await addEndpoint();
   const [sent] = await issue();
   await redeem(sent.id, "an order that was sent");
@@ -81,7 +81,7 @@ it("a replayed delivery of an erased event ends as Erased without a request", as
   expect(receiver.of(endpoint)).toHaveLength(1);
 });
 
-it("a scheduled delivery ends as Erased as soon as its event is erased", async () => {
+it("a scheduled webhook delivery ends as Erased as soon as its event is erased", async () => {
   answer = () => 500;
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
@@ -97,7 +97,7 @@ it("a scheduled delivery ends as Erased as soon as its event is erased", async (
   expect(receiver.of(endpoint)).toHaveLength(1);
 });
 
-it("a delivery whose event is erased during an attempt is not attempted again", async () => {
+it("a webhook delivery whose event is erased during an attempt is not attempted again", async () => {
   answer = () => 500;
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
@@ -115,7 +115,7 @@ it("a delivery whose event is erased during an attempt is not attempted again", 
   expect(receiver.of(endpoint)).toHaveLength(2);
 });
 
-it("a worker does not send an event that was erased or whose endpoint was disabled after its read", async () => {
+it("a worker sends no webhook if the event is erased or the endpoint disabled after the worker's read", async () => {
   for (const ending of ["erased", "disabled"]) {
     const held = Promise.withResolvers<number>();
     answer = () => held.promise;
@@ -146,7 +146,7 @@ it("a worker does not send an event that was erased or whose endpoint was disabl
   }
 });
 
-it('an event has "sandbox": true in its data if its organization is a sandbox', async () => {
+it('a webhook has "sandbox": true in its data if its organization is a sandbox', async () => {
   partner = await makePartner(servers.db, { sandbox: true });
   const endpoint = await addEndpoint();
   const [redeemed, held] = await issue(2);
@@ -159,7 +159,7 @@ it('an event has "sandbox": true in its data if its organization is a sandbox', 
   }
 });
 
-it("every transaction that writes an event notifies the workers", async () => {
+it("every transaction that writes an event notifies the webhook workers", async () => {
   const endpoint = await addEndpoint();
   const [voided, held] = await issue(2);
   await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);
@@ -196,7 +196,7 @@ it("every transaction that writes an event notifies the workers", async () => {
   expect(seen.map((request) => request.text).join("")).not.toMatch(/rsv_/);
 });
 
-it("an event is written to the outbox only for an organization with an enabled endpoint", async () => {
+it("an event is written to the webhook outbox only for an organization with an enabled endpoint", async () => {
   const [voucher] = await issue();
   await worker.ctx.fanOut?.close();
   await redeem(voucher.id);
@@ -210,7 +210,7 @@ it("an event is written to the outbox only for an organization with an enabled e
   await until(async () => (await query("SELECT FROM webhook_outbox")).length === 0);
 });
 
-it("a worker sends an event that becomes due right after the worker found nothing due", async () => {
+it("a webhook worker sends an event that becomes due right after the worker found nothing due", async () => {
   const webhooks = openDeliveries();
   const endpoint = await addEndpoint();
   const [voucher] = await issue();
@@ -272,7 +272,7 @@ it("deliverToTarget ends only after its requests have ended and are recorded, ev
   expect(receiver.of(endpoint)).toHaveLength(6);
 });
 
-it("a failed delivery is repeated with the same id and body, no earlier than Retry-After", async () => {
+it("a failed webhook delivery is repeated with the same id and body, no earlier than Retry-After", async () => {
   const endpoint = await addEndpoint();
   answer = () => 500;
   await redeem((await issue())[0].id);
@@ -295,7 +295,7 @@ it("a failed delivery is repeated with the same id and body, no earlier than Ret
   expect(row).toEqual({ failing_since: null });
 });
 
-it("two processes that send the same delivery at the same time record only one attempt", async () => {
+it("two processes that send the same webhook delivery at the same time record only one attempt", async () => {
   const [endpoint = ""] = await addTargetsWithDue(1, 1);
   const [delivery] = await selectDueDeliveries(servers.db, { endpointId: endpoint, except: [], limit: 1 });
   if (delivery === undefined) throw new Error("nothing is due");
@@ -312,7 +312,7 @@ it("two processes that send the same delivery at the same time record only one a
   expect(row).toEqual({ attempts: 1, state: "Pending", last_status: 500 });
 });
 
-it("a delivery is given up after ten attempts, and then its voucher's next event follows", async () => {
+it("a webhook delivery is given up after ten attempts, and then the voucher's next event is sent", async () => {
   const endpoint = await addEndpoint();
   const [voucher, other] = await issue(2);
   answer = ({ voucherId, type }) => (voucherId === voucher.id && type === "reservation.expired" ? 500 : 204);
@@ -371,7 +371,7 @@ it("a webhook endpoint is disabled at once after 410, or after five days of fail
   expect(receiver.received).toHaveLength(before);
 });
 
-it("a worker sends at most four requests at once to an endpoint, and one to a failing endpoint", async () => {
+it("a worker sends at most four webhooks at once to an endpoint, and one to a failing endpoint", async () => {
   // The limits are longer than the test may take, so that no request ends by itself.
   const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
   const requests = new FairSlots(REQUESTS_MAX);
@@ -401,7 +401,7 @@ it("a worker sends at most four requests at once to an endpoint, and one to a fa
   expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
 });
 
-it("an endpoint's first read does not wait for its organization's other reads, and later reads do", async () => {
+it("a webhook endpoint's first read does not wait for its organization's other reads, but later reads do", async () => {
   const owners: string[] = [];
   const webhookReads: Pick<FairSlots, "run"> = {
     run(owner, work) {
@@ -442,7 +442,7 @@ it("deliverToTarget ends after four failures without a success, and at once afte
   expect(receiver.of(gone).length).toBeLessThanOrEqual(4);
 });
 
-it("a replay sends finished deliveries again in each voucher's order, by ids or by time", async () => {
+it("a replay sends finished webhook deliveries again in each voucher's order, by ids or by time", async () => {
   const endpoint = await addEndpoint();
   const replay = (request: ReplayRequest, organizationId = partner.organizationId) =>
     replayWebhook(worker.ctx, organizationId, endpoint, request);
@@ -463,7 +463,7 @@ it("a replay sends finished deliveries again in each voucher's order, by ids or 
   await finished(endpoint, 2);
 });
 
-it("a replayed delivery goes before the voucher's later ones, even if a later one's retry was due", async () => {
+it("a replayed webhook delivery is sent before later deliveries of the same voucher", async () => {
   answer = () => 503;
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
@@ -486,7 +486,7 @@ it("a replayed delivery goes before the voucher's later ones, even if a later on
   expect(receiver.of(endpoint).map((request) => request.id)).toEqual([2, 1, 1, 1, 2].map((n) => `${id}-${n}`));
 });
 
-it("an old delivery that is replayed while the sweeper deletes old deliveries is kept", async () => {
+it("an old webhook delivery that is replayed while the sweeper deletes old deliveries is kept", async () => {
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
   await redeem(id);
@@ -511,7 +511,7 @@ it("an old delivery that is replayed while the sweeper deletes old deliveries is
   expect(await deliveries(endpoint)).toMatchObject([{ state: "Pending" }]);
 });
 
-it("the list of deliveries is paged from newest to oldest, and keeps finished deliveries for 30 days", async () => {
+it("the list of webhook deliveries is paged, newest first, and keeps finished deliveries for 30 days", async () => {
   const endpointId = await addEndpoint();
   for (const { id } of await issue(3)) await redeem(id);
   const all = await finished(endpointId, 3);

@@ -3,7 +3,7 @@ import { EVENT_TYPES } from "../../src/core/chain/chain.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../src/webhooks/api/webhooks.ts";
 import { FanOut } from "../../src/webhooks/fan-out.ts";
 
-it("each notification causes a new read of the outbox, even at the end of a running read", async () => {
+it("each notification causes a new read of the webhook outbox, even during the end of a read", async () => {
   // Lets a run that finds nothing end, which takes fewer microtasks than these.
   for (let turns = 0; turns < 40; turns++) {
     let looks = 0;
@@ -27,7 +27,7 @@ it("each notification causes a new read of the outbox, even at the end of a runn
   }
 });
 
-it("an endpoint can subscribe to each event type except issued and erased, by its webhook name", () => {
+it("a webhook endpoint can subscribe to each event type except issued and erased", () => {
   const sent: readonly string[] = WEBHOOK_EVENT_TYPES;
   const missing = EVENT_TYPES.filter((type) => !sent.includes(type) && !sent.includes(type.replace(".instance.", ".")));
   expect(missing).toEqual(["voucher.instance.issued", "voucher.instance.erased"]);

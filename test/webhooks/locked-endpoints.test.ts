@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 afterAll(() => endService(servers));
 
-it("a locked endpoint delays only its own organization's events, which keep their order", async () => {
+it("a locked webhook endpoint delays only its own organization's events, which keep their order", async () => {
   // The fan-out reads fewer rows than these at once.
   const vouchers = (await issueVouchers(servers.db, locked.partner, 510)).map(({ id }) => id);
   const [first = ""] = vouchers;
@@ -63,7 +63,7 @@ it("a locked endpoint delays only its own organization's events, which keep thei
   expect(ofFirst.map(({ sequence }) => sequence)).toEqual([1, 2]);
 });
 
-it("a locked endpoint delays only the records of its own attempts, and no webhook is sent twice", async () => {
+it("a locked webhook endpoint delays only the records of its attempts, and no webhook is sent twice", async () => {
   const held = Promise.withResolvers<number>();
   answer = () => held.promise;
   for (let n = 0; n < 3; n++) for (const one of [locked, free]) await redeem(one);
@@ -77,7 +77,7 @@ it("a locked endpoint delays only the records of its own attempts, and no webhoo
   for (const { endpoint } of [locked, free]) expect(receiver.of(endpoint)).toHaveLength(3);
 });
 
-it("attempts at a locked endpoint are recorded in order, and fail if it stays locked", async () => {
+it("attempts at a locked webhook endpoint are recorded in order, and fail if the endpoint stays locked", async () => {
   const recorder = new AttemptRecorder({ ...worker.ctx, metrics: null });
   const [first, second] = await makeDue(locked);
   const failure = { status: 500, failure: "status", retryAfterMs: null } as const;

@@ -19,7 +19,7 @@ it.each([
   ["place", "$2::int", ENDPOINTS_MAX],
   ["failures", "$2::int", FAILURES_SHOWN],
   ["previous_secrets_until", "array_fill(now(), ARRAY[$2::int])", PREVIOUS_SECRETS_MAX],
-])("the table of webhook endpoints and the service have the same maximum of %s", async (column, value, limit) => {
+])("the table webhook_endpoints and the service have the same maximum of %s", async (column, value, limit) => {
   const id = newId("whk");
   await servers.db.query(
     "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://partner.test')",

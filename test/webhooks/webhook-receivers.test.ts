@@ -133,7 +133,7 @@ class Receiver {
   }
 }
 
-describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
+describe.each(SERVERS)("the example receiver $args", ({ program, args }) => {
   const name = `the receiver ${args.at(-1)}`;
   let receiver: Receiver;
 
@@ -146,19 +146,19 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
 
   const deliver = (request: Sent) => receiver.deliver(request);
 
-  it(`${name} refuses forged and old requests`, async () => {
+  it(`${name} refuses forged webhooks and old webhooks`, async () => {
     for (const [what, request] of FORGED) expect(await deliver(request), what).toBe(401);
     expect(receiver.output).not.toMatch(/voucher\.instance/);
   });
 
-  it(`${name} accepts genuine requests`, async () => {
+  it(`${name} accepts genuine webhooks`, async () => {
     for (const [what, request] of GENUINE) {
       expect(await deliver(request), what).toBe(204);
       await until(() => receiver.output.includes(`${request.id} voucher.instance.redeemed\n`));
     }
   });
 
-  it(`${name} processes a repeated event once`, async () => {
+  it(`${name} processes a repeated webhook once`, async () => {
     expect(await deliver(VECTOR)).toBe(204);
     const last = signed({ id: "vch_b-2" });
     expect(await deliver(last)).toBe(204);
@@ -166,7 +166,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     expect(receiver.output.split(`${VECTOR.id} voucher.instance.redeemed\n`)).toHaveLength(2);
   });
 
-  it(`${name} refuses a request that is too long or lacks headers, and continues`, async () => {
+  it(`${name} refuses a webhook that is too long or lacks headers, and continues to run`, async () => {
     // The receiver in Python closes the connection before it has read the body, so there may be no answer.
     const long = await deliver(signed({ body: JSON.stringify("x".repeat(200_000)) })).catch(() => null);
     expect([401, 413, null]).toContain(long);
@@ -174,7 +174,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     expect(await deliver(VECTOR)).toBe(204);
   });
 
-  it(`${name} does not acknowledge an event that it could not store, and accepts it later`, async () => {
+  it(`${name} does not acknowledge a webhook that it could not store, and accepts a repeat`, async () => {
     const [events, aside] = [join(directory, "events"), join(directory, "aside")];
     const request = signed({ id: `vch_${program === "php" ? "unwritable" : "unprinted"}-2` });
     mkdirSync(events, { recursive: true });
@@ -193,7 +193,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
   });
 });
 
-describe.runIf(HAS_PHP)("the receiver webhook-receiver.php on a bad host", () => {
+describe.runIf(HAS_PHP)("the example receiver webhook-receiver.php on a bad host", () => {
   const ID = "vch_bad-host-2";
   const SERVE = ["php", "-d", "display_errors=1", "-S", "127.0.0.1:0"];
   const START = ["clock/webhook-receiver.php"];
@@ -222,7 +222,7 @@ describe.runIf(HAS_PHP)("the receiver webhook-receiver.php on a bad host", () =>
     expect(kept()).toEqual(before);
   });
 
-  it("webhook-receiver.php stores a repeated event completely after a bad host has lost it", async () => {
+  it("webhook-receiver.php stores a repeated webhook after a bad host has lost the first one", async () => {
     const kept = () => readdirSync(join(directory, "events"));
     const before = kept();
     const request = signed({ id: ID });
@@ -244,7 +244,7 @@ it("each example receiver with an empty secret accepts no request", () => {
 });
 
 it.runIf(hasProgram("openssl"))(
-  "verify-webhook.sh prints the body of a genuine request, and refuses all others",
+  "verify-webhook.sh prints the body of a genuine webhook, and refuses all others",
   () => {
     for (const [what, { id, timestamp, signature, body }] of [...FORGED, ...GENUINE]) {
       const headers = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };

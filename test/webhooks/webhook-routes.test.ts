@@ -46,7 +46,7 @@ it("webhook endpoints show their secret only when they are created, and can be l
   expect(rows[0].row).not.toContain(secret.slice("whsec_".length));
 });
 
-it("an update changes only the webhook endpoint's fields that the request contains", async () => {
+it("an update of a webhook endpoint changes only the fields that the request contains", async () => {
   const { id } = await create({ description: "shop" });
   const off = { eventTypes: ["reservation.expired"], enabled: false };
   expect((await call("PATCH", `/${id}`, off)).body).toMatchObject({
@@ -61,7 +61,7 @@ it("an update changes only the webhook endpoint's fields that the request contai
   expect(body).toMatchObject({ ...on, description: "shop", disabledReason: null });
 });
 
-it("a deleted webhook endpoint does not exist for any call", async () => {
+it("every call about a deleted webhook endpoint answers 404", async () => {
   const { id } = await create();
   expect(await call("DELETE", `/${id}`)).toEqual({ status: 200, body: { id, deleted: true } });
   for (const [method, path, body] of OF_ONE) expect(await call(method, `/${id}${path}`, body)).toMatchObject(NOT_FOUND);
@@ -200,7 +200,7 @@ async function openLocal() {
   return { receiver, local, post, ...created };
 }
 
-it("a replaced secret signs for 24 hours more, and an endpoint has at most ten replaced secrets", async () => {
+it("a webhook endpoint's replaced secret signs for 24 more hours, and at most ten replaced secrets sign", async () => {
   const { receiver, post, id, secret } = await openLocal();
   /** Sends a test request, and returns the secrets that have signed it. */
   const signers = async (secrets: readonly string[]) => {

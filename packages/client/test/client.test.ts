@@ -37,7 +37,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it("release returns true if it ended a reservation, else false", async () => {
+it("the client's release returns true if it ended a reservation, and otherwise false", async () => {
   const { code } = await issue();
   const { ticket } = await client().reserve(code);
   const released = await client().release(ticket);
@@ -56,7 +56,7 @@ it("the client package has no dependencies, and has the service's version and li
 });
 
 describe("redeemOnce", () => {
-  it("redeemOnce redeems once when responses get lost, and returns that redemption", async () => {
+  it("redeemOnce redeems once when responses get lost, and returns the redemption", async () => {
     withoutWaiting();
     const { id, code } = await issue();
     const failures = [refusal(503, "overloaded"), refusal(502, "x"), refusal(408, "request_timeout")];
@@ -186,7 +186,7 @@ describe("redeemOnce", () => {
     ).rejects.toMatchObject({ name });
   });
 
-  it("lookUp follows no redirect, so that no other address gets the key", async () => {
+  it("the client's lookUp follows no redirect, so that no other address gets the key", async () => {
     const { code } = await issue();
     const seen: (string | undefined)[] = [];
     const redirecting: typeof fetch = async (_url, options) => {
@@ -234,7 +234,7 @@ it("the client's redemptions yields a time range's redemptions once each, after 
   await expect(client().eventReceipt(last?.code ?? "", 1)).rejects.toMatchObject({ code: "not_logged_yet" });
 });
 
-it("the client manages, tests and verifies webhooks, with each kind of headers", async () => {
+it("the client manages, tests and verifies webhooks, in each form of the headers", async () => {
   const { webhooks } = client();
   const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
   const { port, close } = await startPartnerServer({

@@ -43,7 +43,7 @@ const UNPROVING: [name: string, answer: () => Response][] = [
   ["a busy service", () => refusal(503, "overloaded")],
 ];
 
-it("redeemOnce without a response to its redeem reports no refusal of another call as its outcome", async () => {
+it("redeemOnce without a response to the redeem does not report another call's refusal as the outcome", async () => {
   const { id, code } = await issue();
   const externalRef = "no answer arrived";
   const lost = client({
@@ -65,7 +65,7 @@ it("redeemOnce without a response to its redeem reports no refusal of another ca
   }
 });
 
-it("redeemOnce reports a refusal only if its code ends all attempts of the reference", async () => {
+it("redeemOnce reports a refusal only if the refusal ends all attempts under the reference", async () => {
   const order = { code: "x", voucherId: "vch_x", externalRef: "y" };
   const refusing: string[] = [];
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {

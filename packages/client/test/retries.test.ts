@@ -62,7 +62,7 @@ it.each([
   expect(await waitsOf([answer()], 0.5)).toEqual([500]);
 });
 
-it("the client's retry rule does not retry after other statuses of the service", async () => {
+it("the client's retry rule does not retry after other statuses that the service sent", async () => {
   for (const status of [301, 400, 401, 403, 404, 405, 409, 413, 415, 431]) {
     expect(await waitsOf([refusal(status, "x")], 0), String(status)).toEqual([]);
   }
@@ -134,7 +134,7 @@ it.each([
   expect(await errorAfter(refusal(503, code))).toMatchObject({ name: "VoucherRefused", code });
 });
 
-it("after any other failure, the client throws OutcomeUnknown with the failure as its cause", async () => {
+it("the client throws OutcomeUnknown with the cause after any failure that proves no outcome", async () => {
   const unknown = { name: "OutcomeUnknown", message: "No final response from the service" };
   for (const answer of [refusal(503, "unavailable"), new Response("", { status: 502 })])
     expect(await errorAfter(answer)).toMatchObject({ ...unknown, cause: { name: "VoucherRefused" } });
@@ -150,7 +150,7 @@ it("after any other failure, the client throws OutcomeUnknown with the failure a
   expect(await errorAfter(new Response("<h1>Teapot</h1>", { status: 418 }))).toMatchObject({ ...unknown, cause: page });
 });
 
-it("a refusal after an attempt without a response says that the outcome may be unknown", async () => {
+it("the client marks a refusal that came after an attempt without a response", async () => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   const answers = [new TypeError("fetch failed"), refusal(503, "overloaded"), refusal(409, "voucher_used")];
   const call = client({ fetch: async () => answerWith(answers.shift() as Response | Error) }).lookUp("any");

@@ -30,7 +30,7 @@ it("verifyHistory gives the published verdict for every hostile history", async 
   expect(wrong).toEqual([]);
 });
 
-it("verifyHistory counts sealed and pending events, and gives the hash of the last sealed one", async () => {
+it("verifyHistory counts sealed and Pending events, and returns the last sealed event's hash", async () => {
   const headOf = (chain: History | undefined, at: number) => chain?.events[at]?.recordHash;
   const verdicts = await Promise.all(
     [copy(claimed), copy(pending), copy(erased), { ...copy(claimed), events: [] }].map((chain) => verifyHistory(chain)),
@@ -141,7 +141,7 @@ it("verifyHistory rejects a sealed event after a Pending one, even with a valid 
   });
 });
 
-it("verifyHistory accepts a missing payload only if a later erasing event names it", async () => {
+it("verifyHistory accepts a missing payload only if a later erasing event names the payload's event", async () => {
   const { entityId, events } = copy(erased);
   const [first, second, third] = events as [Event, Event, Event];
   const saying = (said: object, type: Partial<Event> = {}) => {
@@ -160,7 +160,7 @@ it("verifyHistory accepts a missing payload only if a later erasing event names 
   expect(await saying({ data: { erasedSequences: [2, null, "x"] } })).toEqual(early);
 });
 
-it("verifyHistory rejects another voucher's history, and a history without the caller's saved hash", async () => {
+it("verifyHistory rejects another voucher's history, and a history without a hash that the caller saved", async () => {
   const { entityId, events } = copy(claimed);
   const reason = "The payload has another entityId.";
   expect(await verifyHistory({ entityId: "vch_other", events })).toEqual({ intact: false, sequence: 1, reason });
@@ -204,7 +204,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("verifyWebhook accepts one valid signature among others, and both kinds of headers", async () => {
+it("verifyWebhook accepts one valid signature among others, and headers in both of their forms", async () => {
   const headers = sign(NOW_S);
   const both = { ...headers, "webhook-signature": `v1,${"A".repeat(43)}= v2,x ${headers["webhook-signature"]}` };
   for (const given of [headers, both, new Headers(headers)])
@@ -251,7 +251,7 @@ it("verifyWebhook rejects a signature that does not match the body, id, time or 
   }
 });
 
-it("verifyWebhook accepts a secret with and without its prefix", async () => {
+it("verifyWebhook accepts a signing secret with and without the prefix", async () => {
   const bare = SECRET.slice("whsec_".length);
   expect(await verifyWebhook(BODY, sign(NOW_S), bare)).toHaveProperty("id", "evt_1");
   await expect(verifyWebhook(BODY, sign(NOW_S), `${bare.slice(0, 8)}whsec_${bare.slice(8)}`)).rejects.toThrow();

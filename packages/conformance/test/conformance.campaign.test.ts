@@ -204,7 +204,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect(stdout).toMatch(/\nThe client failed 1 of 1 check\.\n$/);
   });
 
-  it("voucherctl sandbox check exits 2 for a wrong key, code or address, without running the client", async () => {
+  it("voucherctl sandbox check exits 2 for a wrong key, code or address, and does not run the client", async () => {
     const sandbox = await makeSandbox(VOUCHERS_NEEDED - 1);
     const live = await makeKey(servers.db, (await makePartner(servers.db)).organizationId);
     const reader = await makeKey(servers.db, (await makePartner(servers.db, { sandbox: true })).organizationId);

@@ -34,8 +34,8 @@ then you don't know what your problem is.
 — PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=
 `;
 
-describe("a note", () => {
-  it("verifySignatures accepts a note signed by Go's package, and rejects it with a changed text", async () => {
+describe("a signed note", () => {
+  it("verifySignatures accepts a note signed by Go's package, and rejects the note with a changed text", async () => {
     const key = await parseVerifierKey("log", KNOWN_KEY);
     const note = parseNote(KNOWN_NOTE);
     if (key === null || note === null) throw new Error("the known note does not parse");
@@ -149,13 +149,13 @@ it("isEqual distinguishes byte arrays with different content or length", () => {
   for (const other of [[1], [1, 3], [1, 2, 3]]) expect(isEqual(bytes, Uint8Array.from(other))).toBe(false);
 });
 
-it("a key's name has no white space, plus sign or control character", () => {
+it("a log key's name has no white space, plus sign or control character", () => {
   expect(["a", "log.example/x", "ä"].filter((name) => !isKeyName(name))).toEqual([]);
   expect(["", "a b", "a\u2003", "a+b", "+", "a\u0085", "\ud800"].filter(isKeyName)).toEqual([]);
 });
 
-describe("a checkpoint", () => {
-  it("signCheckpoint signs a checkpoint with the same bytes each time, and the parser reads it unchanged", async () => {
+describe("a checkpoint of the log", () => {
+  it("signCheckpoint is deterministic, and the parser returns the signed checkpoint unchanged", async () => {
     const note = await signCheckpoint(log, head);
     expect(await signCheckpoint(log, head)).toBe(note);
     expect(parseCheckpoint(note)).toMatchObject({ origin: "log.example", ...head });
@@ -174,7 +174,7 @@ describe("a checkpoint", () => {
   });
 });
 
-describe("a policy", async () => {
+describe("a policy of logs and witnesses", async () => {
   const lines = [
     "# Two of three, or one of them",
     "",
@@ -293,7 +293,7 @@ describe("a policy", async () => {
     await expect(parsePolicy(text)).rejects.toMatchObject({ message });
   });
 
-  it("a policy may have a thousand lines, and is refused with 1 001", async () => {
+  it("a policy may have a thousand lines, and is refused with 1 001 lines", async () => {
     expect(await parsePolicy(`${"#\n".repeat(999)}quorum none\n`)).toMatchObject({ quorum: null });
     await expect(parsePolicy(`${"#\n".repeat(1_000)}quorum none\n`)).rejects.toThrow(/more than 1000 lines/);
   });

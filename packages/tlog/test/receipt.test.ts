@@ -57,7 +57,7 @@ it.each<[what: string, change: (text: string) => string, message: string]>([
   expect(() => parseProof(change(RECEIPT))).toThrow(new NotAccepted(message));
 });
 
-it("the verifier ignores a receipt's signatures only if its caller asks for that", async () => {
+it("the verifier accepts a receipt with a wrong signature only if its caller asked to ignore signatures", async () => {
   const forged = RECEIPT.replace(/.{8}\n$/, (end) => (end.startsWith("A") ? `B${end.slice(1)}` : `A${end.slice(1)}`));
   await expect(verifyProof(forged, policy)).rejects.toThrow(/^In the checkpoint, the signature of .* is wrong\.$/);
   expect(await verifyProof(forged, policy, null, false)).toMatchObject({ index: INDEX });

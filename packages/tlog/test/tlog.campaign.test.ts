@@ -36,7 +36,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const tlog = (...args: string[]) => spawnSync(at("node_modules/.bin/tlog"), args, { encoding: "utf8", cwd: directory });
 
-it("the tlog command verifies a receipt, exits 1 for a refusal and 2 for wrong usage", () => {
+it("the tlog command verifies a receipt, exits with 1 for a refusal and with 2 for wrong usage", () => {
   const receipt = String(vectors.receipts[2]?.receipt);
   write("receipt", receipt);
   write("vectors-policy", vectors.policy);

@@ -80,7 +80,7 @@ it("the tree has three levels of tiles at 70 000 leaves, and a proof reads only 
   ]);
 });
 
-it("no proof exists for a leaf outside the tree or from a larger tree to a smaller one", async () => {
+it("no proof exists for a leaf outside the tree, and none from a larger tree to a smaller tree", async () => {
   const [left, right] = [leafOf(1), leafOf(2)];
   expect(await rootFromInclusion(1, 2, right, [left])).not.toBeNull();
   for (const index of [2, 3]) expect(await rootFromInclusion(index, 2, right, [left])).toBeNull();

@@ -28,7 +28,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const checkpointOf = (size: number, root = naiveRoot(LEAVES.slice(0, size))) => signCheckpoint(log, { size, root });
 
-describe("a witness", () => {
+describe("a witness server", () => {
   it.each<[string, number, [number, number, Buffer?], number, string | RegExp]>([
     ["cosigns an empty tree", 0, [0, 0], 200, /^— w\.example /],
     ["rejects an empty tree with another root", 0, [0, 0, Buffer.alloc(32, 7)], 422, /proof/],
@@ -53,7 +53,7 @@ describe("a witness", () => {
     witness.close();
   });
 
-  it("a witness refuses to start with a state that another witness has open", async () => {
+  it("a witness server refuses to start with a state that another witness server has open", async () => {
     const witness = await WitnessServer.open(key, [log], state);
     await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(`Another process uses ${state}.`);
     await witness.addCheckpoint(await requestOf(0, 4), 1);
@@ -63,19 +63,19 @@ describe("a witness", () => {
     next.close();
   });
 
-  it("a witness that finds its state damaged releases the state, and leaves the state's file unchanged", async () => {
+  it("a witness server that finds a damaged state releases it, and leaves the state's file unchanged", async () => {
     writeFileSync(state, '{"log.example":');
     for (const _ of [1, 2]) await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(/is damaged/);
     expect(readFileSync(state, "utf8")).toBe('{"log.example":');
   });
 
-  it("a damaged anchor makes the process exit with 78 and an explanation", async () => {
+  it("a damaged anchor file makes the process exit with 78 and an explanation", async () => {
     writeFileSync(join(directory, "anchor"), "damaged\n");
     const damaged = await readAnchor(join(directory, "anchor"), null).catch((error: unknown) => error);
     expect(explain(damaged)).toEqual({ message: expect.stringMatching(/^the anchor .* of this log$/), exitCode: 78 });
   });
 
-  it("a witness accepts a request without Content-Length, and rejects a request that is too long", async () => {
+  it("a witness server accepts a request without Content-Length, and rejects a request that is too long", async () => {
     const witness = await WitnessServer.open(key, [log], state);
     const { url, close } = await serveWitness(witness, { port: 0, host: "127.0.0.1" });
     const post = (...chunks: string[]) =>
@@ -97,7 +97,7 @@ describe("a witness", () => {
   });
 });
 
-it("an anchor keeps the largest checkpoint of concurrent writers, in any order of their writes", async () => {
+it("an anchor file keeps the largest checkpoint of concurrent writers, in any order of their writes", async () => {
   const anchor = join(directory, "anchor");
   const unlock = await lockFile(anchor, 0);
   const sizes = [3, 9, 4, 1, 8];
@@ -112,7 +112,7 @@ it("an anchor keeps the largest checkpoint of concurrent writers, in any order o
   expect(readdirSync(directory).sort()).toEqual(["anchor", "anchor.lock"]);
 });
 
-it("an anchor is never replaced by another tree of the same size", async () => {
+it("an anchor file is never overwritten by another tree of the same size", async () => {
   const anchor = join(directory, "anchor");
   const first = await checkpointOf(4);
   await writeAnchor(anchor, first, [log]);

@@ -93,7 +93,7 @@ describe.each(ROLES)("the role %s", (role) => {
     });
   });
 
-  it("a database role runs every statement outside of wings without the grants of wings", async () => {
+  it("a database role can run every statement outside of wings without the grants of wings", async () => {
     await inRolledBack(async () => {
       await applyGrants(owner, pooledRandomBytes, {
         prefix: DEFAULT_PREFIX,
@@ -152,7 +152,7 @@ describe.each(ROLES)("the role %s", (role) => {
     });
   });
 
-  it("no role can insert its own value for a sequence, except a leaf batch's id, which a trigger checks", async () => {
+  it("no role can choose a value of a sequence, except a leaf batch's id, which a trigger checks", async () => {
     const { rows } = await owner.query<{ chosen: string }>(
       `SELECT c.relname || '.' || a.attname AS chosen
          FROM pg_class AS c

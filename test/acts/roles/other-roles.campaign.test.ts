@@ -67,7 +67,7 @@ it.each([
   expect(await tryAs("keeper", "SELECT code FROM vouchers")).toBeNull();
 });
 
-it("a later migration revokes default rights on its own objects, and keeps those on other objects", async () => {
+it("a migration revokes default rights on its own objects, and keeps rights on other objects", async () => {
   const directory = makeDataDirectory("voucher-later-migration-");
   cpSync(MIGRATIONS, directory, { recursive: true });
   const { rows } = await db.query("SELECT max(id) + 1 AS next FROM migrations");
@@ -81,7 +81,7 @@ it("a later migration revokes default rights on its own objects, and keeps those
   ]);
 });
 
-it("voucherctl db check reports no rights of other roles after migrations and db roles", async () => {
+it("voucherctl db check reports no other role's rights after migrations and voucherctl db roles", async () => {
   expect(await run(["roles"], PASSWORD)).toMatchObject({ exitCode: 0 });
   expect(await checkRights()).toEqual([]);
 });
@@ -96,7 +96,7 @@ it.each([
   ["a role that reads everything", "GRANT pg_read_all_data TO clerk", /: clerk may SELECT on .+ and \d+ more\.$/],
   ["a role of files", "GRANT pg_write_server_files TO clerk", /: clerk is a member of pg_write_server_files\.$/],
   ["another role", "GRANT SELECT ON vouchers TO readers; GRANT readers TO clerk", /: clerk may .*; readers may .*\.$/],
-])("voucherctl db check and db roles name a role with rights by %s", async (_by, give, sentence) => {
+])("voucherctl db check and voucherctl db roles name a role with rights by %s", async (_by, give, sentence) => {
   await createRoles("clerk", "readers");
   await db.query(give);
   expect(await checkRights()).toEqual([expect.stringMatching(sentence)]);

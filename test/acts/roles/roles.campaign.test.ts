@@ -154,7 +154,7 @@ it("voucherctl db roles revokes excess rights, and grants no right on an unknown
   await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
 });
 
-it("voucherctl db roles changes rights on functions even if no other right differs", async () => {
+it("voucherctl db roles changes rights on functions even if all other rights are right", async () => {
   const before = await readRights();
   await db.query(`
       GRANT EXECUTE ON FUNCTION advance_sandbox TO pva_log;

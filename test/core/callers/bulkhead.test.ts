@@ -31,7 +31,7 @@ it("a bulkhead whose waiting calls are at the total maximum refuses only calls t
   expect(await Promise.all(calls)).toEqual(["a1", "a2", "b1"]);
 });
 
-it("a bulkhead without shares gives all connections to calls in order of arrival", async () => {
+it("a bulkhead without shares per caller gives all connections to calls in order of arrival", async () => {
   const bulkhead = openBulkhead({ calls: "", connections: 2, share: "none", waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const calls = ["1", "2", "3"].map((name) => bulkhead({}, work.named(name)));
@@ -56,7 +56,7 @@ it("FairSlots runs one call of each caller in turn, however many calls of each w
   expect(slots.waiting).toBe(0);
 });
 
-it("a disconnected caller does not count as waiting and gets no connection", async () => {
+it("a bulkhead does not count a disconnected caller as waiting, and gives it no connection", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 2 });
   const work = makeWork();
   const running = bulkhead({ organizationId: "a" }, work.named("a1"));
@@ -88,7 +88,7 @@ it("a bulkhead refuses a call that waits too long for a connection, but no runni
   expect(work.begun).toEqual(["a1", "c1"]);
 });
 
-it("a call for the rest of a response may wait beyond the maximum, until its caller disconnects", async () => {
+it("a call that continues a response may wait beyond the maximum, until its caller disconnects", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const leaving = new AbortController();

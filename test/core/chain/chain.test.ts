@@ -224,12 +224,12 @@ it("verifyChain rejects a chain that is stored under another voucher", () => {
   expect(verifyChain("vch_other", HEAD, ROWS)).toEqual({ sequence: 1, problem: expect.stringMatching(/entityId/) });
 });
 
-it("verifyChain rejects a voucher with a last sealed hash if no event is sealed", () => {
+it("verifyChain rejects a voucher with a last sealed hash but without a sealed event", () => {
   const { head, events } = makeChain(CONTENTS, 3);
   expect(verify({ head: { ...head, sealedHash: "f".repeat(64) }, events })).toMatchObject({ sequence: 0 });
 });
 
-it("verifyChain accepts a chain without its last event if the voucher's last sequence and hash match", () => {
+it("verifyChain cannot detect a missing last event if the voucher's last sequence and hash match the rest", () => {
   expect(verify({ head: { ...countOf(2), sealedHash: SECOND.recordHash }, events: [FIRST, SECOND] })).toBeNull();
 });
 
@@ -281,7 +281,7 @@ it("verifyChain rejects an event whose previousHash was changed in both payload 
   expect(verify(withPayload(3, change, { previousHash: elsewhere }))).toEqual({ sequence: 3, problem });
 });
 
-it("verifyChain rejects the event after a forged one with a matching recordHash, or the voucher's last hash", () => {
+it("verifyChain finds a forged event with a matching recordHash by the next event or the voucher's hash", () => {
   const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
   for (const sequence of [1, 2]) {
     const problem = "previousHash is not the hash of the event before";

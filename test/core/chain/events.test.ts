@@ -74,7 +74,7 @@ it("a new voucher has one sealed event, whose previousHash is 64 zeros", async (
   expect(verifyServedChain(body.events)).toBeNull();
 });
 
-it("the payload of an event is the text whose hash the event has, and contains the event's values", async () => {
+it("an event's payload is the text that was hashed, and contains the event's values", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const note = 'Tisch 4 "ü" \u2028 😀';
@@ -104,7 +104,7 @@ it("the payload of an event is the text whose hash the event has, and contains t
   expect(verifyServedChain(events)).toBeNull();
 });
 
-it("a voucher's events are the same by its code in any spelling and by its ticket", async () => {
+it("a voucher's events are the same for its code in any spelling and for its ticket", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const byCode = (await till.events(voucher.code)).body;

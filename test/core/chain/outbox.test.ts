@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterAll(() => endService(servers));
 
-it("the outbox gets a transaction's sealed events in order, in rows of at most 4 096 events", async () => {
+it("the webhook outbox gets a transaction's sealed events in order, in rows of at most 4 096 events", async () => {
   const [first, second, third] = await issueVouchers(servers.db, partner, 3);
   const ids = [first, second, third].map((voucher) => voucher?.id ?? "");
   const events = Array.from({ length: 2 * ROW_EVENTS_MAX + 1 }, (_, n) => ({
@@ -39,7 +39,7 @@ it("the outbox gets a transaction's sealed events in order, in rows of at most 4
   expect(announced).toEqual(events);
 });
 
-it("the outbox gets each expired reservation of a transaction once, in rows of at most 4 096", async () => {
+it("the webhook outbox gets each expired reservation once, in rows of at most 4 096 reservations", async () => {
   const vouchers = await issueVouchers(servers.db, partner, ROW_EVENTS_MAX + 1);
   const ids = vouchers.map(({ id }) => id);
   await servers.db.query(
@@ -55,7 +55,7 @@ it("the outbox gets each expired reservation of a transaction once, in rows of a
   expect(rows.flatMap(({ tickets }) => tickets).sort()).toEqual(ids.map((id) => `rsv_${id}`).sort());
 });
 
-it("the database refuses an outbox row with 4 097 events", async () => {
+it("the database refuses a webhook_outbox row with 4 097 events", async () => {
   const insert = (events: number) =>
     servers.db.query(
       `INSERT INTO webhook_outbox (organization_id, voucher_ids, sequences)

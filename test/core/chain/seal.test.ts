@@ -67,7 +67,7 @@ it("of two sealVoucher calls that wait for one voucher, the second seals nothing
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
 });
 
-it("a void seals earlier Pending events before its own, and leaves nothing for a waiting sealVoucher", async () => {
+it("a void seals earlier Pending events before its own, and a waiting sealVoucher then seals nothing", async () => {
   const { id, code } = await issue();
   await appendPending(id, THREE.slice(0, 1));
   const { seal, voiding } = await whileLocked(db, [id], async () => {
@@ -114,7 +114,7 @@ it("a seal job whose voucher is locked delays no other job, and succeeds after t
   expect(await waits).toEqual({ sealed: 1 });
 });
 
-it("seal jobs succeed although another job of their batch has a broken chain", async () => {
+it("seal jobs succeed although another job of the same batch has a broken chain", async () => {
   const ids = await issueIds(3);
   for (const id of ids) await appendPending(id, THREE.slice(0, 1));
   // An event is missing between the last sealed event and the Pending one.

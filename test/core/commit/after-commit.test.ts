@@ -43,7 +43,7 @@ it.each<[string, Prepare]>([
   expect([status, body.alreadyConfirmed]).toEqual([200, true]);
 });
 
-it("a refusal as overloaded says that nothing changed only if the call has committed nothing", async () => {
+it("an overloaded response says that nothing changed only if the call has committed nothing", async () => {
   const { productId } = await makeOffer(servers.db, 1);
   const [first, second] = [await as(), await as()];
   await first.claimProduct(productId);

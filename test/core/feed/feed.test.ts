@@ -18,7 +18,7 @@ beforeAll(async () => {
   await issueVouchers(servers.db, stranger, 2);
 });
 
-it("the feed of events has the organization's events, with payloads only for final vouchers", async () => {
+it("the feed has an organization's events, with payloads only of vouchers that cannot be redeemed again", async () => {
   const { code, id } = await issue();
   expect((await till.redeem({ code, externalRef: "every field" })).status).toBe(200);
   const events = await untilListed(till, "", id, 2);
@@ -77,7 +77,7 @@ it("the feed of events does not skip an event that commits after an event with a
   await until(async () => (await till.feed({ after: cursor })).body.completeUntil > completeUntil);
 });
 
-it("the feed's first response has a present completeUntil, even if no call has read the feed for an hour", async () => {
+it("the feed's completeUntil is up to date in the first response after an hour without readers", async () => {
   await untilQuiet();
   const hourAgo = new Date(Date.now() - 3_600_000);
   await bypassTriggers(
@@ -133,7 +133,7 @@ it("the parameter `types` filters the feed by event type, and after=now returns 
   expect((await readAll(till, body.nextCursor)).events).toHaveLength(2);
 });
 
-it("calls that wait for new events use no connection, and return when their event is final", async () => {
+it("calls that wait for new events use no connection, and return when an event is final", async () => {
   await untilQuiet();
   const { cursor } = await readAll(till);
   const { cursor: theirs } = await readAll(foreign);
@@ -152,7 +152,7 @@ it("calls that wait for new events use no connection, and return when their even
   expect((await foreigner).events).toEqual([]);
 });
 
-it("a call that waits for new events ends when the process closes or the call's time is over", async () => {
+it("a call that waits for new events ends when the process closes or its waiting time is over", async () => {
   const ending = await service.startApi();
   const { cursor } = await readAll(till);
   const client = partnerClient(ending.url, keys.till.key);

@@ -17,7 +17,7 @@ it("an API key is pvk_ followed by Crockford base32", () => {
   for (let i = 0; i < 500; i++) expect(makeApiKey(randomBytes)).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
 });
 
-it("a sandbox's API key begins with pvt_, and is refused with the other prefix", () => {
+it("a sandbox's API key begins with pvt_, and is refused if it begins with pvk_", () => {
   for (const sandbox of [false, true]) {
     const key = makeApiKey(randomBytes, sandbox);
     expect({ prefix: key.slice(0, 4), sandbox: isSandboxKey(key), valid: isWellFormedApiKey(key) }).toEqual({
@@ -29,7 +29,7 @@ it("a sandbox's API key begins with pvt_, and is refused with the other prefix",
   }
 });
 
-it("an API key has at least 160 random bits, and each bit changes the key", () => {
+it("an API key encodes at least 160 random bits", () => {
   let asked = 0;
   const keyWithBit = (bit: number) =>
     makeApiKey((size) => {
@@ -71,7 +71,7 @@ it("an API key is refused if a character is missing, doubled or added, or two ne
   }
 });
 
-it("an API key is refused in lower case, empty, as its prefix alone and as 10 kB", () => {
+it("an API key is refused in lower case, if it is empty or only the prefix, and if it has 10 kB", () => {
   const wrong = [KEYS[0]?.toLowerCase() ?? "", "", "pvk_", `pvk_${"0".repeat(10_240)}`];
   expect(wrong.filter(isWellFormedApiKey)).toEqual([]);
 });

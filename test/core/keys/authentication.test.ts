@@ -33,7 +33,7 @@ const lookUp = ROUTES[0] as PartnerRoute;
 // reference-calls.test.ts provokes each of these refusals once for each scope.
 it.each(
   ROUTES,
-)("$method $path checks key, organization, address and scope in this order, before the request", async (route) => {
+)("$method $path checks key, organization, address and scope in this order, then the request", async (route) => {
   const { organizationId } = partner;
   const allowIps = ["192.0.2.0/24", "2001:db8::/32"];
   const scopes: Scope[] = [route.scope === "voucher.read" ? "voucher.redeem" : "voucher.read"];
@@ -49,7 +49,7 @@ it.each(
   expectRefused(await call(route, undefined, { headers: bearer, body: "{" }), { status: 401, code: "missing_key" });
 });
 
-it("a new API key works at once and only unshortened, and the database does not store it", async () => {
+it("a new API key works at once, but no part of it does, and the database does not store it", async () => {
   const { code } = await issueVoucher(servers.db, partner);
   const made = await key(partner.organizationId);
   const dump = JSON.stringify(await dumpRows(servers.db, ["api_keys", "api_key_secrets"]));

@@ -134,7 +134,7 @@ it("a call succeeds if its key's last use cannot be written", async () => {
   expect(await findLastUse(id)).toBeNull();
 });
 
-describe("the cache of keys", () => {
+describe("the cache of API keys", () => {
   const open = (pool: Pick<TestServers["db"], "query">) =>
     new KeyAuthenticator(pool as TestServers["db"], pino({ level: "silent" }));
 

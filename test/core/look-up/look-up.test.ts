@@ -44,7 +44,7 @@ it("a look-up has exactly the documented fields and types", async () => {
   });
 });
 
-it("a look-up shows the product type and terms from when the batch was issued, not later changes", async () => {
+it("a look-up shows the product type and terms at the time of issue, even if the product has changed", async () => {
   for (const type of ["Subscription", "Product", "Service", "Discount"] as const) {
     const stated = { type, retailPriceUsd: 0.1, priceUsd: 0, benefitMonths: 0, usageUnitLabel: null };
     const product = { id: newId("prd"), key: `bare-${type}`, ...stated };
@@ -95,7 +95,7 @@ it("a look-up finds the caller's own voucher if another organization imported th
   expect((await foreign.lookUp("shared code")).body.voucher.id).toBe(theirs?.id);
 });
 
-it("a look-up by a live or ended ticket gives the same response as by the code", async () => {
+it("a look-up by a live or ended ticket gives the same response as a look-up by the code", async () => {
   const { id, code } = await service.issue();
   const same = async (ticket: string, client = shop) => {
     const { status, body } = await client.lookUp(ticket);
@@ -137,7 +137,7 @@ it("a look-up shows Expired once validUntil has passed, although no row changes"
   expect(rows[0].now.getTime()).toBeGreaterThanOrEqual(validUntil.getTime());
 });
 
-it("a look-up shows a reservation's ticket only to its holder, and its token to no caller", async () => {
+it("a look-up shows a reservation's ticket only to the key that reserved, and the token to no key", async () => {
   const { code } = await service.issue();
   const held = (await shop.reserve(code)).body;
   const { rows } = await servers.db.query("SELECT started_at FROM reservations WHERE ticket = $1", [held.ticket]);

@@ -218,7 +218,7 @@ it.each([
   expect(await till.lookUp(code)).toMatchObject({ status: 200 });
 });
 
-describe("while every read that no batch shares is blocked in Postgres", () => {
+describe("while all unbatched reads are blocked in Postgres", () => {
   it("while many unbatched reads are blocked, /readyz, look-ups, reserves and releases answer", async () => {
     const offer = await makeOffer(servers.db, 3);
     const referral = await makeReferral(servers.db, offer);

@@ -70,7 +70,7 @@ it("a search by request id finds a call of the last hour, and each view of it ad
   expect((await search("call-that-was-not-made")).text).toContain("Nothing found");
 });
 
-it("the service keeps a caller's request id unchanged only if it is a UUID or 32 hexadecimal digits", () => {
+it("a caller's request id is kept unchanged only if it is a UUID or 32 hexadecimal digits", () => {
   const random = [crypto.randomUUID(), "4BF92F3577B34DA6A3CE929D0E0E4736"];
   expect(random.map(keptForm)).toEqual(random.map((id) => `given:${id}`));
   for (const id of ["order-4711", `${crypto.randomUUID()}-4711`, "4711"]) expect(keptForm(id)).not.toContain("4711");
@@ -124,7 +124,7 @@ it("the page of calls and the log mark a request id that the caller chose", asyn
   }
 });
 
-it("an organization's last 200 calls are kept for an hour, and pages of them have less than 100 kB", async () => {
+it("an organization's last 200 calls are kept for an hour, on pages smaller than 100 kB", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
@@ -162,7 +162,7 @@ it("an organization's last 200 calls are kept for an hour, and pages of them hav
   expect(rowsOf(next.text).at(-1)).toContain("request-250");
 });
 
-it("refused and failed calls are listed apart from others, and calls over a rate limit share one entry", async () => {
+it("refused and failed calls are kept apart from successful ones, and rate-limited calls share one entry", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const note = (status: number, requestId: string, errorCode: string | null) => {
@@ -207,7 +207,7 @@ it("a call that fails while Postgres is unreachable is listed under its key if t
   });
 });
 
-it("the calls of the 1 000 organizations with the most recent calls are kept", async () => {
+it("the calls of the 1 000 organizations that called most recently are kept", async () => {
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
   const quiet = Array.from({ length: 1_000 }, (_, at) => [Date.now() - 60_000 + at, `org_quiet_${at}`]).flat();
   await servers.redis.zadd(`${prefix}:organizations`, ...(quiet as [number, string]));

@@ -117,7 +117,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   expect(added).toContainEqual({ removeOnFail: true });
 });
 
-it("a shard counts as silent only if other shards have answered canary jobs for seconds", async () => {
+it("a shard counts as silent only if other shards have answered canary jobs for some seconds", async () => {
   let isMended = false;
   const { canary, added } = openCanary(2, (shard) => (shard === 1 && isMended ? ANSWERED : NO_ANSWER));
   vi.advanceTimersByTime(20_000);
@@ -137,7 +137,7 @@ it("an API reports no silent shard before its first canary job", () => {
   expect(idle.read()).toMatchObject({ silentMs: 0, silentShards: [] });
 });
 
-it("a running process has a row with its queues and problem, which it deletes when it ends", async () => {
+it("a running process has a row with its queues and problem, and deletes the row when it ends", async () => {
   const { pool, deployment, log } = api.ctx;
   const record = new ProcessRecord({ pool, deployment, log }, "worker");
   record.serve("seal");

@@ -64,7 +64,7 @@ it("a key's daily limit in dollars counts the prices of the vouchers", async () 
   expect((await redeemAtOnce(tills, 12, "value")).redeemed).toHaveLength(3);
 });
 
-it("a worker refuses jobs over a daily limit that their API does not know yet, and decides the others", async () => {
+it("a worker refuses redeem jobs over a daily limit that the API did not know, and decides the others", async () => {
   const capped = await Promise.all([1, 2, 3, 4].map(() => makeCapped({ maxPerDay: 1 })));
   const free = await makeCapped({});
   for (const { tills } of capped) await redeemAtOnce(tills, 1, `known-${crypto.randomUUID()}`);

@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
-it("a redeem without a timely reply answers with its reference's redemption by an earlier attempt", async () => {
+it("a redeem without a timely reply answers with the redemption if an earlier attempt has redeemed", async () => {
   const { id, retry } = await until(async () => {
     const { id, code } = await issue();
     const externalRef = `redeemed-earlier-${id}`;
@@ -58,7 +58,7 @@ it("a redeem without a timely reply answers with its reference's redemption by a
   });
 });
 
-it("a redeem without a reply answers redeem_unknown while its transaction is open", async () => {
+it("a redeem without a reply answers redeem_unknown while a transaction for its reference is open", async () => {
   const voucher = await issue();
   const reply = await inTransaction(worker.pool, async (outside) => {
     const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
@@ -88,7 +88,7 @@ it("a redeem that answered redeem_timeout redeems nothing later, even if its job
   expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
 });
 
-it("after a 409, a retry can redeem the reference, but no earlier attempt can", async () => {
+it("after a 409, a retry can redeem the reference, but an attempt before the 409 cannot", async () => {
   const { code, id } = await issue();
   const order = { code, externalRef: "refused-by-a-worker" };
   const before = redeemJob(partner, keys.till.id, id, order.externalRef);
@@ -160,7 +160,9 @@ const OPEN: typeof REFUSED = [
   ],
 ];
 
-it.each(REFUSED)("after a refusal with %s, no earlier attempt can redeem the reference", async (answer, redeem) => {
+it.each(
+  REFUSED,
+)("after a refusal with %s, no attempt before the refusal can redeem the reference", async (answer, redeem) => {
   const { id } = await issue();
   const externalRef = `told-${crypto.randomUUID()}`;
   const before = redeemJob(partner, keys.till.id, id, externalRef);
@@ -185,7 +187,7 @@ it.each(
   expect(await runRedeemJob(worker, newAttempt(id), before)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a key over its limit of unknown codes gets a redemption whose reference an earlier release wrote", async () => {
+it("a key over the limit of unknown codes gets a redemption whose reference an earlier release stored", async () => {
   const { id, code } = await issue();
   const externalRef = `caf\u0065\u0301 ${id}`;
   const job = redeemJob(partner, keys.till.id, id, externalRef);
@@ -289,7 +291,7 @@ it("the sweeper deletes old rows of reference_ends in batches of ten thousand un
   expect(await removeEnds(worker, Number.POSITIVE_INFINITY)).toBeGreaterThanOrEqual(10_001);
 });
 
-it("a standby's confirmation does not wait for the sweeper's new generation of reference_ends", async () => {
+it("a standby's confirmation does not wait while the sweeper begins a generation of reference_ends", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await outside.query("UPDATE reference_generation SET generation = generation + 1");
     await awaitConfirmation(api.ctx, api.ctx.deployment.serverId);

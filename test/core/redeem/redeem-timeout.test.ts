@@ -16,7 +16,7 @@ const { api, servers, partner, keys, till, issue } = useService({
   env: { REDEEM_WAIT_MS: String(WAIT_MS) },
 });
 
-it("a redeem without a worker answers 503 after REDEEM_WAIT_MS, and its attempt never redeems", async () => {
+it("a redeem without a worker answers 503 after REDEEM_WAIT_MS, and redeems nothing later", async () => {
   const voucher = await issue();
   const before = await dumpRows(servers.db);
   const added = vi.spyOn(api.ctx.redeemQueue, "addAndWait");
@@ -103,7 +103,7 @@ it("a redeem that timed out leaves no job in Redis, and a retry with a worker re
   }
 });
 
-it("without a worker, redeem answers redeemed references, used and expired vouchers, and unknown codes", async () => {
+it("without a worker, redeem answers redeemed references, used or expired vouchers and unknown codes", async () => {
   const [used, expired] = [await issue(), await issue({ validUntil: new Date(Date.now() - 1_000) })];
   const worker = await startWorkers(servers);
   const first = await until(async () => {

@@ -95,7 +95,7 @@ it("redeem stores a note of up to 500 characters unchanged, and stores none for 
   }
 });
 
-it("redeem answers a redeemed reference with its first result to every key of the organization", async () => {
+it("a redeem of a redeemed reference returns the first result to every key of the organization", async () => {
   const voucher = await issue();
   const first = await redeem(voucher.code, "retried");
   const before = await dumpRows(servers.db);
@@ -169,7 +169,7 @@ it("redeem puts no reservation token and no voucher code into the queue", async 
   expect(all).toContain(`${prefix}:redeem:${id}`);
 });
 
-it("redeem stores any visible externalRef exactly, without surrounding white space", async () => {
+it("redeem stores any visible externalRef exactly, but without surrounding white space", async () => {
   const ids = new Set<string>();
   for (const externalRef of ["x", `  ${"s".repeat(128)}\n`, "\u2028'\"<b>&\\ ø", "Order-é", "order-é", "Ｏrder-é"]) {
     const { code } = await issue();
@@ -182,7 +182,7 @@ it("redeem stores any visible externalRef exactly, without surrounding white spa
   expect(ids.size).toBe(6);
 });
 
-it("redeem answers 400 for a wrong externalRef, code or ticket, and names it", async () => {
+it("redeem answers 400 for a wrong externalRef, code or ticket, and names the wrong field", async () => {
   const { code, ticket } = await hold();
   const before = await dumpRows(servers.db);
   const refs = ["", " \t\n\u00a0 ", "a\nb", "a\tb", "a\u007fb", "a\u0085b"];

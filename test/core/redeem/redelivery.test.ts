@@ -168,7 +168,7 @@ it("a redeem job that the database refuses fails alone, and the rest of its batc
   await expectUntouched(damaged);
 });
 
-it("a worker closes only after its running jobs have ended", async () => {
+it("a worker closes only after its running redeem jobs have ended", async () => {
   const stuck = await issueVouchers(db, partner, 2);
   const workers = await startWorkers(servers);
   const ids = stuck.map(({ id }) => id);
@@ -186,7 +186,7 @@ it("a worker closes only after its running jobs have ended", async () => {
   expect(await countJobs(servers, redeemQueue.name)).toBe(0);
 });
 
-it("a closed worker leaves jobs that have not started to another worker", async () => {
+it("a closing worker leaves jobs that have not started to another worker", async () => {
   const { id, code } = await issue();
   await (await startWorkers(servers)).close();
   const redeem = till.redeem({ code, externalRef: newRef() });

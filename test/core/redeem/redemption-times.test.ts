@@ -50,7 +50,7 @@ afterAll(() => servers.close());
 const FAR = new Date("2999-01-01");
 
 describe("a redemption that is inserted and not committed", () => {
-  it("completeUntil stays at an uncommitted redemption's time, and the list has it after its commit", async () => {
+  it("the list's completeUntil stays at the time of an uncommitted redemption until the commit", async () => {
     const slow = await issue();
     const quick = await besideTransaction(servers.db, async (outside) => {
       const redeemedAt = await now();
@@ -103,7 +103,7 @@ describe("a redemption that is inserted and not committed", () => {
   });
 });
 
-it("the database refuses a redemption before closed_until as outdated, but accepts one at that time", async () => {
+it("the database refuses a redemption before closed_until, but accepts one at exactly closed_until", async () => {
   await advanceCompleteUntil(worker.pool, FAR);
   const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
   const closedUntil = rows[0]?.closed_until as Date;
@@ -114,7 +114,7 @@ it("the database refuses a redemption before closed_until as outdated, but accep
   });
 });
 
-it("a worker decides a redemption again, with a later time, if closed_until passes its time meanwhile", async () => {
+it("a worker decides a redemption again if closed_until has passed the redemption's time", async () => {
   // `closed_until` passes the redemption's time between the worker's decision and its insert.
   const held = await holdNextInsert(servers.db, "BEFORE", "redemptions");
   const redeeming = redeem();
@@ -137,7 +137,7 @@ it("a REPEATABLE READ or SERIALIZABLE transaction cannot insert a redemption", a
   }
 });
 
-it("the list orders redemptions at the same time by voucher, and a page may end between two of them", async () => {
+it("the list orders redemptions of the same time by voucher, and a page may end between two of them", async () => {
   const ids = [await issue(), await issue(), await issue()].toSorted();
   const redeemedAt = await now();
   await besideTransaction(servers.db, async (outside) => {
@@ -184,7 +184,7 @@ describe("completeUntil that two processes answer in turn", () => {
   });
 });
 
-describe("the closed time", () => {
+describe("closed_until", () => {
   const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
 
   it("closed_until never decreases and never exceeds the database's clock, and its row cannot be deleted", async () => {

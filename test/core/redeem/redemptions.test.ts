@@ -23,7 +23,7 @@ beforeAll(async () => {
   await redeemAll(foreign, await issueVouchers(servers.db, stranger, 1), "setup");
 });
 
-it("the list of redemptions has all documented fields, oldest first, for one organization, and no code", async () => {
+it("the list of redemptions has one organization's redemptions, oldest first, with all documented fields", async () => {
   const voucher = await service.issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { body } = await till.redeem({ ticket, externalRef: "every field" });
@@ -53,7 +53,7 @@ it("the list of redemptions has all documented fields, oldest first, for one org
   expect((await readAll(foreign, {})).listed).toHaveLength(1);
 });
 
-it("the list of redemptions has each redemption once with any page size, by time, then voucher", async () => {
+it("the list of redemptions has each redemption once with any page size, by time, then by voucher id", async () => {
   const all = (await readAll(till, { limit: "1000" })).listed;
   const order = all.map(({ redeemedAt, voucherInstanceId }) => `${redeemedAt} ${voucherInstanceId}`);
   expect(order).toEqual(order.toSorted());
@@ -154,7 +154,7 @@ it("a file of redemptions that has begun is completed even beyond the maximum of
   expect((await reading).value).toEqual(listed);
 });
 
-it("a month's statement has sums by brand, product and key, and is final when the month is complete", async () => {
+it("a monthly statement has sums by brand, product and key, and is final when the month is complete", async () => {
   const { client, redeemed } = await redeemTwo();
   const month = redeemed[0]?.redeemedAt.slice(0, 7) ?? "";
   await untilComplete(client);
@@ -165,7 +165,7 @@ it("a month's statement has sums by brand, product and key, and is final when th
   expect((await client.statement("2999-01")).body).toMatchObject({ final: false, redemptions: 0, lines: [] });
 });
 
-it("a final statement keeps its bytes and hash after a brand is renamed and a reference erased", async () => {
+it("a final monthly statement keeps its bytes and hash after a brand is renamed and a reference erased", async () => {
   const { owner, client, key, redeemed } = await redeemTwo();
   await untilComplete(client);
   await inPastMonth(redeemed, async () => {
@@ -225,7 +225,7 @@ it.each([
   "2026",
   "1999-01",
   "2026-1",
-])("a month's statement refuses the month %s with a sentence", async (month) => {
+])("a request for a monthly statement refuses the month %s with a sentence", async (month) => {
   expect((await till.statement(month)).body).toMatchObject({
     code: "invalid_request",
     error: "month must be a month such as 2026-11.",
@@ -266,7 +266,7 @@ it("the list of redemptions refuses a cursor of another time range", async () =>
   expect(await refused(`?cursor=${cursor}&to=2900-01-02T00:00:00Z`)).toBe("to differs from the cursor's.");
 });
 
-it("reading a redemption by its reference returns what a repeated redeem returns, with any characters", async () => {
+it("reading a redemption by its reference returns what a repeated redeem returns", async () => {
   const vouchers = await issueVouchers(servers.db, partner, 6);
   const refs = ["plain", "with/slash?and#more %2F", "ünïcode 😀", "receipt", "...", "a+b &c"];
   for (const [index, externalRef] of refs.entries()) {
@@ -284,7 +284,7 @@ it("reading a redemption by its reference returns what a repeated redeem returns
   }
 });
 
-it("every spelling of a reference finds its redemption, and all answers show the same spelling", async () => {
+it("every spelling of a reference finds its redemption, and all answers show one spelling", async () => {
   const { code } = await issue();
   expect((await till.redeem({ code, externalRef: "\u2028Cafe\u0301\u200b 7\n" })).body).toMatchObject({
     redeemed: true,
@@ -300,7 +300,7 @@ it("every spelling of a reference finds its redemption, and all answers show the
   expect(rows).toEqual([{ external_ref: "Café 7" }]);
 });
 
-it("the list of redemptions refuses a reference that is sent twice or with Accept: text/csv", async () => {
+it("the list of redemptions refuses two references, and a reference with Accept: text/csv", async () => {
   expect(await refused("?externalRef=a&externalRef=b")).toBe("externalRef must be one value.");
   const csv = await send("GET", `${api.url}/partner/redemptions?externalRef=a`, {
     key: keys.till.key,

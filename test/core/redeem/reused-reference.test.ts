@@ -46,7 +46,7 @@ it.each<[string, boolean, (first: First) => Promise<object> | object]>([
   expect(await reuses()).toBe(before + Number(isOther));
 });
 
-it("a reused reference of a sandbox gets the same answer as a live one, but is not counted for alerts", async () => {
+it("a reused reference in a sandbox answers otherVoucher as in a live organization, but causes no alert", async () => {
   const sandbox = await makePartner(servers.db, { sandbox: true });
   const client = partnerClient(api.url, (await makeKey(servers.db, sandbox.organizationId)).key);
   const [first, second] = await issueVouchers(servers.db, sandbox, 2);
@@ -123,7 +123,7 @@ it("a redeem of an expired voucher answers otherVoucher if its reference is used
   expect({ status, body }).toMatchObject(answer);
 });
 
-it("a redeemed reference in an earlier release's form is found by its text, and redeems nothing again", async () => {
+it("a reference that an earlier release stored is found by its text, and redeems nothing again", async () => {
   const [ctx] = service.contexts;
   const [stored, sent] = ["straße e\u0301 1", "straße é 1"];
   const first = await issue();

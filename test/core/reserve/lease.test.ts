@@ -67,7 +67,7 @@ it("a reserve that finds another key's lease answers voucher_busy until Postgres
   expect(await reserving).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
 });
 
-it("a reserve that found another key's lease is refused once that key's reservation is in Postgres", async () => {
+it("a reserve that found another key's lease is refused once Postgres has that key's reservation", async () => {
   const { code, gate, reserving } = await startReserve();
   const letItWrite = async () => {
     gate.open();
@@ -98,7 +98,7 @@ it("a reserve that found another key's lease tries once more after its last paus
   expect(answer).toMatchObject({ error: { code: "voucher_reserved" } });
 });
 
-it("a lease in Redis that is older than two seconds refuses no key without a live reservation", async () => {
+it("a lease in Redis older than two seconds refuses no key if Postgres has no live reservation", async () => {
   const { id, code, reservation } = await makeReserved();
   const leases = new HookedLeases({ beforeRelease: fail });
   await releaseReservation({ ...delayed.ctx, leases }, holder, reservation.ticket, null);
@@ -152,7 +152,7 @@ it("reserve answers 409 voucher_reserved if another program reserved without lea
   expect({ status, code: body.code }).toEqual({ status: 409, code: "voucher_reserved" });
 });
 
-it("a reservation with an existing ticket fails alone in its transaction", async () => {
+it("a reserve whose new ticket already exists fails alone in its transaction", async () => {
   const { id, reservation } = await makeReserved();
   expect(await releaseReservation(delayed.ctx, holder, reservation.ticket, null)).toBe(true);
   const others = await issueVouchers(servers.db, partner, 5);
@@ -167,7 +167,7 @@ it("a reservation with an existing ticket fails alone in its transaction", async
   expect(outcomes).toMatchObject(others.map(() => ({ kind: "opened" })));
 });
 
-it("leases in Redis are deleted a few hundred at a time, with one warning for all failures", async () => {
+it("leases in Redis are deleted a few hundred at a time, with one warning for all failed deletions", async () => {
   const ended = Array.from({ length: 1_700 }, (_, n) => ({ voucherId: newId("vch"), ticket: `rsv_${n}` }));
   const warned: unknown[] = [];
   const log = { warn: (fields: unknown) => warned.push(fields) } as unknown as typeof delayed.ctx.log;

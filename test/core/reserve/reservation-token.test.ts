@@ -44,7 +44,7 @@ it("a token secret's id is the first 8 hex digits of the secret's SHA-256, where
   ]);
 });
 
-it("a reservation's token stays the same in any order of secrets, until its own secret is removed", () => {
+it("a reservation's token stays the same in any order of configured secrets", () => {
   const tokenOf = (secrets: string[], signer: string) =>
     reservationToken(nameTokenSecrets(secrets), TICKET, idOf(signer));
   const [byOld, byNew] = [OLD, NEW].map((secret) => hmac(secret, TICKET).toString("base64url"));
@@ -63,7 +63,7 @@ it("the hash of a reservation token is the token's SHA-256 in lower-case hex", (
   expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 });
 
-it("the expected hash of a reservation's token uses the secret that the reservation names", () => {
+it("the expected hash of a reservation's token is made with the secret that the reservation names", () => {
   const secrets = nameTokenSecrets([NEW, OLD]);
   const expected = sha256(Buffer.from(hmac(OLD, TICKET).toString("base64url"))).toString("hex");
   expect(expectedTokenHash(secrets, { ticket: TICKET, tokenSecretId: idOf(OLD) })).toBe(expected);

@@ -66,7 +66,7 @@ it("reserve writes no reservation and no lease if no secret for tokens is config
   expect(await hasLease(voucher.id)).toBe(false);
 });
 
-it("reserve answers the holder's simultaneous repeats with the same ticket, token and end", async () => {
+it("reserve answers simultaneous calls of one key with the same ticket, token and end", async () => {
   const voucher = await issue();
   const first = (await shop.reserve(voucher.code)).body;
   const lease = await readLease(voucher.id);
@@ -107,7 +107,7 @@ it("reserve refuses used, voided and expired vouchers with their own error codes
   for (const { id } of [used, voided, expired]) expect(await hasLease(id)).toBe(false);
 });
 
-it("reserve answers an ended ticket with 409 reservation_ended, and a consumed ticket with voucher_used", async () => {
+it("reserve answers a ticket of an ended reservation with 409 reservation_ended, or voucher_used", async () => {
   const [released, consumed, overdue] = [await issue(), await issue(), await issue()];
   const releasedTicket = (await shop.reserve(released.code)).body.ticket;
   await shop.release(releasedTicket);
@@ -138,7 +138,7 @@ it("reserve after a release opens a new reservation with a new ticket, for any k
   expect(new Set(all.map(({ token }) => token)).size).toBe(3);
 });
 
-it("reserve after a reservation's end succeeds for another key, and records the old one as Expired", async () => {
+it("reserve after a reservation's end succeeds for another key, and records the first as Expired", async () => {
   const voucher = await issue();
   const first = (await partnerClient(hasty.url, keys.till.key).reserve(voucher.code)).body;
   expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(1_000);
@@ -156,7 +156,7 @@ it("reserve after a reservation's end succeeds for another key, and records the 
   expect(fresh.started_at.getTime()).toBeGreaterThanOrEqual(old.expires_at.getTime());
 });
 
-it("reserve by the holder after a reservation's end makes a new one, and a repeat extends none", async () => {
+it("reserve by the same key after a reservation's end makes a new one, and never extends the first", async () => {
   const voucher = await issue();
   const client = partnerClient(hasty.url, keys.till.key);
   const first = (await client.reserve(voucher.code)).body;
@@ -192,7 +192,7 @@ it("a lease in Redis without a reservation does not refuse its own key", async (
   expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
 });
 
-it("a reservation stays valid for its holder, and refuses others, after Redis has lost all data", async () => {
+it("a reservation stays valid for its key, and refuses other keys, after Redis has lost all data", async () => {
   const voucher = await issue();
   const held = (await shop.reserve(voucher.code)).body;
   await servers.redis.flushdb();
@@ -205,7 +205,7 @@ it("a reservation stays valid for its holder, and refuses others, after Redis ha
   expect((await shop.redeem({ ticket: held.ticket, externalRef: "after-flush" })).status).toBe(200);
 });
 
-it("a reservation keeps its token after the secrets are rotated, and later ones use the new secret", async () => {
+it("a reservation keeps its token after the secrets are rotated, and new reservations use the new secret", async () => {
   const NEXT = "the-next-reservation-token-secret";
   const [held, fresh] = [await issue(), await issue()];
   const before = (await shop.reserve(held.code)).body;

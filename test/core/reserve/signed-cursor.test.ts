@@ -8,7 +8,7 @@ type Secrets = ReturnType<typeof nameTokenSecrets>;
 const CURSOR = [1_800_000_000_123, "vch_1", null, 7];
 const TEXT = signCursor(FIRST, "redemptions", "org_1", CURSOR);
 
-it("a cursor is unchanged after writing and reading, and begins with 16 bytes of MAC", () => {
+it("a cursor is unchanged after it is signed and verified, and begins with 16 bytes of MAC", () => {
   expect(verifyCursor(FIRST, "redemptions", "org_1", TEXT)).toEqual(CURSOR);
   expect(Buffer.from(TEXT, "base64url").subarray(16).toString()).toBe('[1800000000123,"vch_1",null,7]');
 });

@@ -19,7 +19,7 @@ const { servers, apis, workers, issuer } = useService({ apis: [{}, {}], workers:
 
 const DAY = 86_400;
 
-it("a sandbox breaks no rule while 150 calls use vouchers and other calls advance the sandbox's clock", async () => {
+it("no invariant breaks while 150 calls use a sandbox's vouchers and other calls advance its clock", async () => {
   const sandbox = await makeSandbox();
   const { tills } = sandbox;
   const advances: Reply[] = [];
@@ -79,7 +79,7 @@ it("a sandbox breaks no rule while 150 calls use vouchers and other calls advanc
   expect(unrecorded).toEqual([]);
 });
 
-it("a sandbox breaks no rule while users buy vouchers and other calls advance the sandbox's clock", async () => {
+it("no invariant breaks while users buy a sandbox's vouchers and other calls advance its clock", async () => {
   const sandbox = await makeSandbox();
   const buyer = newUser();
   await makeMember(servers.db, { organizationId: sandbox.organizationId, userId: buyer, role: "owner" });
@@ -102,7 +102,7 @@ it("a sandbox breaks no rule while users buy vouchers and other calls advance th
   expect(Object.keys(countOutcomes(replies)).filter((outcome) => !possible.includes(outcome))).toEqual([]);
 });
 
-it("ten simultaneous advances of a sandbox's clock shorten a reservation ten times", async () => {
+it("ten simultaneous advances of a sandbox's clock move a reservation's end ten times", async () => {
   const sandbox = await makeSandbox();
   const [till = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);
@@ -113,7 +113,7 @@ it("ten simultaneous advances of a sandbox's clock shorten a reservation ten tim
   expect(Date.parse(expiresAt) - Date.parse(reservation.expiresAt)).toBe(500_000);
 });
 
-it("an advance of a sandbox's clock waits for a voucher's lock, and changes nothing if the lock stays", async () => {
+it("an advance of a sandbox's clock waits for a locked voucher, and changes nothing if it stays locked", async () => {
   const sandbox = await makeSandbox();
   const [till = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);

@@ -134,7 +134,7 @@ it('"sandbox": true is in the sealed payload of each event type of a sandbox, an
   }
 });
 
-it('the API description has "sandbox": true in every partner response except that of the advance', () => {
+it('the API description has "sandbox": true in every partner response except of POST /sandbox/advance', () => {
   // A receipt is plain text.
   const isJson = ({ responses }: Operation) => "application/json" in (responses["200"]?.content ?? {});
   // Responses to issuers lack the field `sandbox`, because an issuer's programs know whose keys they use.
@@ -314,7 +314,7 @@ it("POST /sandbox/advance refuses a live organization's key with 403 sandbox_onl
   expect((await liveTill.lookUp(code)).body).toEqual(before);
 });
 
-it("POST /sandbox/advance can end more reservations than one outbox row has events", async () => {
+it("POST /sandbox/advance can end more than 4 096 reservations, as many as fit into a webhook_outbox row", async () => {
   const sandbox = await makeSandbox();
   await servers.db.query(
     "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://partner.test')",
@@ -330,7 +330,7 @@ it("POST /sandbox/advance can end more reservations than one outbox row has even
   expect(rows).toEqual([{ announced: ROW_EVENTS_MAX + 1 }]);
 });
 
-it("POST /sandbox/advance refuses more than 10 000 live reservations, and moves nothing", async () => {
+it("POST /sandbox/advance refuses more than 10 000 live reservations, and changes nothing", async () => {
   const sandbox = await makeSandbox();
   await reserveMany(sandbox, 10_001);
   const { status, body } = await sandbox.till.advance(900);
@@ -350,7 +350,7 @@ describe("the database's rules for sandboxes", () => {
   const advance = (organizationId: string, seconds: number | null) =>
     servers.db.query("SELECT * FROM advance_sandbox($1, $2, 'key_x', 'me', 'here')", [organizationId, seconds]);
 
-  it("the database refuses to advance an unknown or live organization, or by an invalid number", async () => {
+  it("the database refuses to advance the clock of an unknown or live organization", async () => {
     const { organizationId } = await makeSandbox();
     for (const [id, seconds] of [
       [live.organizationId, 900],

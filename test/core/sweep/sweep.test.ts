@@ -41,7 +41,7 @@ beforeAll(async () => {
   await untilStarted(() => ctx.redis.status === "ready");
 });
 
-it("a sweep changes nothing when no row is due", async () => {
+it("a sweep changes nothing if nothing has expired or is overdue", async () => {
   await sweepRound();
   const { items, chainsBroken } = await sweepRound();
   expect(Object.keys(items)).toEqual(Object.keys(ctx.sweepTasks));
@@ -131,7 +131,7 @@ const past = () => new Date(Date.now() - 1_000);
 const expiredEvents = async (voucherId: string) =>
   (await readRecorded(db, voucherId)).events.filter(({ eventType }) => eventType === "voucher.instance.expired");
 
-it("a sweep adds one sealed expired event to each expired voucher, which reads Expired even before", async () => {
+it("a sweep adds one sealed expired event to each expired voucher, whose status was Expired even before", async () => {
   const validUntil = past();
   const { id, code } = await issue({ validUntil });
   const read = async () => (await till.lookUp(code)).body.voucher.status;
@@ -187,7 +187,7 @@ it("a sweep leaves the status of redeemed and voided vouchers unchanged", async 
   expect(await expiredEvents(left.id)).toHaveLength(1);
 });
 
-it("a later sweep records the expiry of a locked voucher, and every expiry is recorded once", async () => {
+it("a sweep records the expiry of a voucher that was locked in the previous sweep", async () => {
   const vouchers = await issueVouchers(db, partner, 5, { validUntil: past() });
   const locked = vouchers[2]?.id ?? "";
   await whileLocked(db, [locked], async () => {
@@ -241,7 +241,7 @@ const statusOf = async (id: string) =>
 const contract = (...how: [status?: "Offered" | "Active" | "Ended" | "Declined", endsAt?: Date | null]) =>
   makeContract(db, partner.brandId, newUser(), ...how);
 
-it("a referrer contract past its end becomes Ended once and allows a new one", async () => {
+it("a sweep sets an overdue referrer contract to Ended once, after which a new contract is possible", async () => {
   const user = newUser();
   const over = await makeContract(db, partner.brandId, user, "Active", inSeconds(-1));
   const others = [
@@ -338,7 +338,7 @@ async function openOwn(count: number, env: Record<string, string> = {}) {
   return { own, other, vouchers: await issueVouchers(own.db, await makePartner(own.db), count) };
 }
 
-it("sweeps verify all chains in turn, and a broken chain stays recorded until it is intact again", async () => {
+it("sweeps verify all chains one after another, and a broken chain stays recorded until it is intact", async () => {
   const { own, other, vouchers } = await openOwn(250);
   await own.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
   const broken = vouchers[123]?.id ?? "";
@@ -364,7 +364,7 @@ it("sweeps verify all chains in turn, and a broken chain stays recorded until it
   expect(await countBrokenChains(own.db, 10)).toBe(0);
 });
 
-it("a sweep verifies more chains if a round over all chains would otherwise take too long", async () => {
+it("a sweep verifies more chains if verifying all chains would otherwise take too long", async () => {
   const { own, other } = await openOwn(400, { CHAIN_CHECK_HOURS: "1" });
   await own.db.query("ANALYZE vouchers");
   await checkChains(other, Number.POSITIVE_INFINITY);
@@ -378,7 +378,7 @@ const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
 const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}:sweep:id`));
 const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
 
-it("all workers share one schedule of sweeps, which is restored after Redis has lost it", async () => {
+it("all workers share one schedule of sweeps, which they restore after Redis has lost it", async () => {
   // The time begins before the first worker's start, because on a busy machine the others start several intervals
   // later.
   const startedAt = performance.now();
@@ -408,7 +408,7 @@ it("another worker continues the schedule of sweeps when the first worker closes
   await until(async () => (await added()) > before).finally(() => second.close());
 });
 
-it("the schedule adds no sweep while another one waits", async () => {
+it("the schedule of sweeps adds no sweep while another one waits", async () => {
   await servers.redis.flushdb();
   const at = { redisUrl: servers.redisUrl, shards: servers.shards.length };
   const schedule = new Schedule(sweepQueue, ctx.deployment, at, 20, openLogger("silent", "test"));
@@ -471,7 +471,7 @@ it("old reservations that ended unused are deleted faster than callers can add n
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).body).toMatchObject({ alreadyConfirmed: true });
 });
 
-it("a reservation of many hours is deleted after its retention time, although an earlier sweep kept it", async () => {
+it("a long reservation is deleted after its retention time, although an earlier sweep kept it", async () => {
   const { id } = await issue();
   const [long] = await writeReservations(id, "Released", 90, { lasted: "23 hours" });
   expect(await sweep(ctx)).toMatchObject({ failures: {} });
@@ -513,7 +513,7 @@ it("finished jobs in every queue and shard are removed after a set time, even if
   for (const { key, state } of sets) expect(await servers.redis.exists(`${key}:old-${state}`)).toBe(0);
 });
 
-it("the log line of a sweep is at level info only after a change or a fault", async () => {
+it("a sweep logs at level info only after a change or a fault, and otherwise at a lower level", async () => {
   const tasks = Object.keys(ctx.sweepTasks);
   const quiet: SweepReport = {
     items: Object.fromEntries(tasks.map((task) => [task, 0])),

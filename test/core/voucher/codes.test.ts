@@ -145,7 +145,7 @@ it.each([
   ["UUUU-uuuu", "UUUUUUUU"],
   ["~}|{", "~}|{"],
   ["rsv_01jz", "RSV01JZ"],
-])("normaliseCode reads %j as %j", (written, read) => {
+])("normaliseCode turns %j into %j", (written, read) => {
   expect(normaliseCode(written)).toBe(read);
 });
 
@@ -272,7 +272,7 @@ it.each([
   expect(repairCode(`${typed.toLowerCase()}\r\n`)).toEqual(isRight ? [] : [key]);
 });
 
-it("repairCode keeps a valid or irreparable code, and returns both readings if two layouts yield a valid code", () => {
+it("repairCode keeps a valid or irreparable code, and returns both codes if two layouts yield a valid code", () => {
   for (const text of ["7QM4-0ZK6-AY2W-859F", "7QM4-0ZK6-AY2W-859G", "13SB'CDEF'GHJK", "", "'".repeat(10_000)])
     expect(repairCode(text), text).toEqual([]);
   // Two layouts yield a valid code: the one that swaps Y and Z, and the one that swaps A with Q and Z with W.

@@ -196,7 +196,7 @@ describe("decideRedeem", () => {
     ],
   ];
 
-  it("decideRedeem decides every combination in the documented order of answers", () => {
+  it("decideRedeem gives the documented answer for every combination of inputs", () => {
     expect(CASES).toHaveLength(4 * 3 * 7 * 3 * 3 * 3 * 3 * 2);
     for (const given of CASES) {
       const promised = ORDER.find(([applies]) => applies(given))?.[1](given);
@@ -204,7 +204,7 @@ describe("decideRedeem", () => {
     }
   });
 
-  it("the cases of decideRedeem cover every step of the documented order", () => {
+  it("the cases of decideRedeem cover every documented answer", () => {
     const firsts = CASES.map((given) => ORDER.findIndex(([applies]) => applies(given)));
     expect([...new Set(firsts)].sort((a, b) => a - b)).toEqual(ORDER.map((_, index) => index));
   });

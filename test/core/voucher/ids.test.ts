@@ -16,7 +16,7 @@ it("newId sets all bits of other kinds of ids at random", () => {
   expect(endings.size).toBeGreaterThan(100);
 });
 
-it("firstIdAt returns the smallest id of a time, for times of any length", () => {
+it("firstIdAt returns the smallest id of a time, as 26 symbols after the prefix", () => {
   const symbols = "0123456789abcdefghjkmnpqrstvwxyz";
   for (const ms of [0, 0x0123456789a, 0xfedcba987654]) {
     const [prefix, suffix = ""] = firstIdAt("rsv", new Date(ms)).split("_");

@@ -49,7 +49,7 @@ it.each([
   await expectOneRedemption(id, replies[0]?.body.redeemCode, `same-${count}`);
 });
 
-it("reserve gives one of five keys the same ticket for all its calls, and others voucher_reserved", async () => {
+it("if five keys reserve one voucher, one key always gets the same ticket, and others voucher_reserved", async () => {
   const voucher = await issue();
   const keys = await Promise.all(Array.from({ length: 5 }, () => makeKey(servers.db, partner.organizationId)));
   const tillsOfKeys = keys.map(({ key }) => apis.map(({ url }) => partnerClient(url, key)));
@@ -63,7 +63,7 @@ it("reserve gives one of five keys the same ticket for all its calls, and others
   expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(reserved[0]?.ticket);
 });
 
-it("two APIs that reserve at the same time give one key the same ticket, token and end", async () => {
+it("two APIs that reserve one voucher for one key at the same time return the same ticket, token and end", async () => {
   const voucher = await issue();
   const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
     const pending = tills.map((till) => till.reserve(voucher.code));

@@ -70,7 +70,7 @@ describe("while another transaction locks one voucher's row", () => {
     "redeem",
     "reserve",
     "release",
-  ] as const)("the %s of a locked voucher answers voucher_busy after the wait, and succeeds later", async (kind) => {
+  ] as const)("the %s of a voucher that stays locked answers voucher_busy after the maximum wait", async (kind) => {
     const locked = await issue();
     const call = await prepareCall(kind, locked.code);
     const before = await readRecorded(servers.db, locked.id);
@@ -171,7 +171,7 @@ describe("while many vouchers' rows are locked", () => {
     expect(await Promise.all(redemptions)).toMatchObject(locked.map(() => ({ reply: { kind: "redeemed" } })));
   });
 
-  it("a quarter of a worker's jobs may wait for locked vouchers, and others get voucher_busy earlier", async () => {
+  it("at most a quarter of a worker's jobs wait for locked vouchers, and others get voucher_busy earlier", async () => {
     const quarter = CONCURRENCY / 4;
     const measure = async () => {
       const ids = (await issueVouchers(servers.db, partner, 2 * CONCURRENCY - 3)).map(({ id }) => id);
@@ -198,7 +198,7 @@ describe("while many vouchers' rows are locked", () => {
     await expectFairRound(3, measure, ({ tookMs, areWaiting }) => areWaiting === true && tookMs < REDEEM_LOCK_MS);
   });
 
-  it("redeems of other vouchers succeed while locked ones are retried, and each retry is answered soon", async () => {
+  it("redeems of other vouchers succeed while redeems of locked vouchers are retried", async () => {
     const measure = async () => {
       const locked = await issueVouchers(servers.db, partner, 40);
       const ids = locked.map(({ id }) => id);
@@ -261,7 +261,7 @@ describe("while many vouchers' rows are locked", () => {
 });
 
 describe("while a redemption under one reference is written and not committed", () => {
-  it("a redeem under an uncommitted reference waits, and redeems under other references do not", async () => {
+  it("a redeem waits for an uncommitted redemption under its reference, and other redeems do not", async () => {
     const [first, second] = await issueVouchers(servers.db, partner, 2);
     const externalRef = newRef();
     const { redeem } = await besideTransaction(servers.db, async (outside) => {

@@ -43,7 +43,9 @@ it.each([
   expect(headers.get("vary")).toMatch(/\baccept-language\b/i);
 });
 
-it.each(LANGUAGES)("unknown and other organizations' codes get the same bytes in the language %s", async (language) => {
+it.each(
+  LANGUAGES,
+)("unknown codes and other organizations' codes get the same bytes in the language %s", async (language) => {
   const { code: known } = await issue();
   const answers = new Set<string>();
   for (const code of [known, "7Q4K-9MZX-2HTB-W8RC", newId("rsv")]) {

@@ -54,7 +54,7 @@ const TECHNICAL = [
 ];
 const MACHINE = new RegExp(`\\b(${TECHNICAL.join("|")})\\b`, "i");
 
-it.each(LANGUAGES)("the sentences that a till shows have no technical term in the language %s", (language) => {
+it.each(LANGUAGES)("the error sentences for tills have no technical term in the language %s", (language) => {
   const t = translateInto(language);
   for (const code of TO_TRY) {
     expect(t(`errors.${code}`), code).not.toMatch(MACHINE);
@@ -103,7 +103,7 @@ it("invalidFields names at most ten fields, each with its problem in the reader'
 
 const SCRIPTS = new URL("../../../src/pages/static/", import.meta.url);
 
-it("the scripts of pages use exactly the sentences for scripts, with all parameters", () => {
+it("pages pass exactly those sentences to scripts that the scripts use", () => {
   const said = new Map<string, string[]>();
   for (const file of readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"))) {
     const text = readFileSync(new URL(file, SCRIPTS), "utf8");

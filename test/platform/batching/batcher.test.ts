@@ -16,7 +16,7 @@ it("a batcher runs a single item in the same turn of the event loop, without a t
   for (const timer of timers) expect(timer).not.toHaveBeenCalled();
 });
 
-it("a batcher collects items while a batch runs, and keeps their order", async () => {
+it("a batcher collects items while a batch runs, and keeps the items' order", async () => {
   const { batcher, begun, next } = startBatcher();
   const first = batcher.submit("a");
   const running = await next();
@@ -130,7 +130,7 @@ it("a batcher runs exactly as many batches at once as its concurrency allows", a
   expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
 });
 
-it("a batch's result that is a promise delays only its own item, and fails only that item", async () => {
+it("a result that is a promise delays only its own item of a batch, and a rejection fails only that item", async () => {
   const { batcher, next } = startBatcher();
   const slow = Promise.withResolvers<string>();
   const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
@@ -164,7 +164,7 @@ it.each([
   [["poison 127"], 15],
   [["poison 63", "poison 64"], 27],
   [["poison 5", "poison 6", "poison 90"], 29],
-])("a failed batch of 128 is run again in halves, so that %j fail alone in %i runs", async (bad, runs) => {
+])("a failed batch of 128 items is run again in halves, so that %j fail alone in %i runs", async (bad, runs) => {
   const { batcher, begun, next } = startBatcher({ batchMax: 128, waitingMax: 128, splitOn: () => true });
   const items = Array.from({ length: 128 }, (_, n) => bad.find((one) => one === `poison ${n}`) ?? `item ${n}`);
   const outcomes = Promise.allSettled(items.map((item) => batcher.submit(item)));
@@ -214,7 +214,7 @@ it("an error that no single item causes fails only its half of a split batch", a
   });
 });
 
-it("a failed batch counts as running until its items have been tried again", async () => {
+it("a failed batch counts as running until its items have been run again", async () => {
   const { batcher, begun, next } = startBatcher({ splitOn: () => true });
   const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
   (await next()).fail(new Error("poison"));
@@ -263,7 +263,7 @@ it("an idle batcher closes at once, and then accepts no item", async () => {
   await expect(batcher.submit("b")).rejects.toBeInstanceOf(BatcherClosed);
 });
 
-it.each([1, 2])("a closing batcher waits for submitted items and all batches, %s at a time", async (concurrency) => {
+it.each([1, 2])("a closing batcher waits for all submitted items, with %s batches at a time", async (concurrency) => {
   const { batcher, next } = startBatcher({ batchMax: 1, concurrency });
   const results = ["a", "b"].map((item) => batcher.submit(item));
   const closed = batcher.close();
@@ -280,7 +280,7 @@ it.each([1, 2])("a closing batcher waits for submitted items and all batches, %s
   expect(await Promise.all(results)).toEqual(["done a", "done b"]);
 });
 
-it("closing a batcher resolves for every caller, even if the last batch fails", async () => {
+it("close resolves for every caller of a batcher's close, even if the last batch fails", async () => {
   const { batcher, next } = startBatcher();
   const failed = Promise.allSettled([batcher.submit("a")]);
   const closed = Promise.all([batcher.close(), batcher.close()]);

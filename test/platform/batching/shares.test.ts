@@ -29,13 +29,18 @@ it.each([
   { owners: "aab", max: 3, taken: "aab", left: "" },
   { owners: "aab", max: 5, taken: "aab", left: "" },
   { owners: "aaaaa", max: 2, taken: "aa", left: "aaa" },
-])("splitInTurns takes $max items from the owners $owners in turn", ({ owners, max, taken, left }) => {
+])("splitInTurns takes $max of the items of the owners $owners in round-robin order", ({
+  owners,
+  max,
+  taken,
+  left,
+}) => {
   const [first, others] = splitInTurns(items(owners), max);
   expect([ownersOf(first), ownersOf(others)]).toEqual([taken, left]);
   for (const part of [first, others]) expect(part).toEqual(part.toSorted((a, b) => a.at - b.at));
 });
 
-it("a shard's maximum of waiting jobs is its share of the queue's, but at least enough for a burst", () => {
+it("a shard's maximum of waiting jobs is a fraction of the queue's, but enough for a burst", () => {
   const sharesOf = (waitingMax: number) => [1, 6, 256].map((shards) => waitingMaxOfShard({ waitingMax }, shards));
   expect(sharesOf(10_000)).toEqual([10_000, 1_667, 500]);
   expect(sharesOf(1)).toEqual([1, 1, 1]);

@@ -50,7 +50,7 @@ it.each([
   ["api_key_secrets", "key_id", () => ({ key_id: "key_none", secret_hash: bytes(1) })],
   ["api_key_uses", "key_id", () => ({ key_id: "key_none", last_used_at: NOON })],
   ["broken_chains", "voucher_id", () => ({ voucher_id: "vch_none", found_at: NOON })],
-])("a row of %s names an existing %s", async (table, column, row) => {
+])("a row of %s must name an existing %s", async (table, column, row) => {
   await rejected(FOREIGN_KEY, `${table}_${column}_fkey`, ...insert(table, row()));
 });
 
@@ -455,7 +455,9 @@ const REJECTED: Record<string, Make[]> = {
   log_batches_first_index_check: [logBatch({ leaves: 1, first_index: -1 })],
 };
 
-it.each(Object.entries(REJECTED))("Postgres rejects invalid rows and names %s", async (constraintOrMessage, makes) => {
+it.each(
+  Object.entries(REJECTED),
+)("Postgres rejects invalid rows, with an error that names %s", async (constraintOrMessage, makes) => {
   const code = expect.stringMatching(/^23|^428C9$/);
   for (const make of makes) await rejected(code, constraintOrMessage, ...(await make(await newVoucher())));
 });
@@ -501,7 +503,7 @@ it("a batch can have at most one reference", async () => {
   await rejected(UNIQUE, "issue_references_batch_id_key", ...(await another()));
 });
 
-it("an event of a claim by link names the link's current referrer", async () => {
+it("an event of a claim by link must name the link's referrer", async () => {
   const data = { referrer: "an earlier referrer", referralLink: "no such link" };
   await rejected("VS001", "the link has another referrer", ...(await pending({ data })(await newVoucher())));
 });
@@ -720,7 +722,7 @@ it.each(["Consumed", "Released", "Expired"])("a reservation never changes once i
   await forbidden("an ended reservation is final", changes, [ticket]);
 });
 
-describe("the events of a chain", () => {
+describe("the events of a voucher's chain", () => {
   const SEAL = `seal_status = 'Sealed', previous_hash = decode(repeat('ab', 32), 'hex'), payload = '{}',
                 record_hash = sha256(convert_to('{}', 'UTF8'))`;
   const update = (set: string) => `UPDATE voucher_events SET ${set} WHERE voucher_id = $1 AND sequence = 2`;
@@ -805,7 +807,7 @@ describe("the events of a chain", () => {
     ...Object.values(CHANGES),
     // NULL, and the stored object in two other spellings of JSON.
     ...["data = NULL", `data = '{"nonce":"00","b":1,"a":2}'`, `data = '{"nonce": "00",  "a": 2, "b": 1}'`],
-  ])("an event's columns outside the seal never change, before, during or after sealing: %s", async (change) => {
+  ])("an event's column outside the seal never changes, before, during or after sealing: %s", async (change) => {
     const voucherId = await pendingEvent();
     await forbidden(ONCE, [update(change), update(`${SEAL}, ${change}`)], [voucherId]);
     await accepted(update(SEAL), [voucherId]);
@@ -824,7 +826,7 @@ describe("the events of a chain", () => {
     await accepted(update(SEAL), [voucherId]);
   });
 
-  it("a Pending event cannot be updated without a change, and a voucher with events cannot be deleted", async () => {
+  it("a Pending event cannot be updated to the same values, and a voucher with events cannot be deleted", async () => {
     const voucherId = await pendingEvent();
     await rejected(TRIGGER, ONCE, update("payload = payload"), [voucherId]);
     await rejected(FOREIGN_KEY, "voucher_events_voucher_id_fkey", "DELETE FROM vouchers WHERE id = $1", [voucherId]);
@@ -924,7 +926,7 @@ describe("vouchers and batches", () => {
   it.each([
     "status = 'Voided'",
     REDEEM,
-  ])("only an Active voucher can be in its batch's claim and buy windows: it leaves them with %s", async (set) => {
+  ])("only an Active voucher can be in its batch's windows: a voucher leaves them with %s", async (set) => {
     const id = await newPickable();
     await rejected(CHECK, "vouchers_pickable_only_if_active", ...voucher(set)(id));
     await accepted(...voucher(`${set}, pickable = false`)(id));
@@ -998,7 +1000,7 @@ describe("referrer contracts", () => {
   it.each([
     ["Offered", "Declined"],
     ["Active", "Ended"],
-  ])("a referrer contract that is %s is the user's only open one with a brand until it is %s", async (open, over) => {
+  ])("a referrer contract that is %s is the only open one of its user and brand until it is %s", async (open, over) => {
     const user_id = newUser();
     const first = await contractIn(open, { user_id });
     await rejected(UNIQUE, "referrer_contracts_one_open", ...contract({ user_id })());
@@ -1038,7 +1040,7 @@ it("an audit entry gets its time and role from the database, not from the INSERT
   expect(written).toEqual([{ database_role: rows[0].role, just: true }]);
 });
 
-it("a row of log_batches has either hashes or a position in the tree, and gets the position only once", async () => {
+it("a row of log_batches has either hashes or a position in the tree, and changes only once", async () => {
   const set = (change: string) => `UPDATE log_batches SET ${change} WHERE id = (SELECT max(id) FROM log_batches)`;
   await accepted(...logBatch({ leaves: 2, hashes: bytes(2) })());
   await rejected(TRIGGER, "changes only once", set("hashes = $1"), [bytes(2, 7)]);
@@ -1053,7 +1055,7 @@ it("a row of log_batches has either hashes or a position in the tree, and gets t
   await accepted(places, [[7]]);
 });
 
-it("a log_batches id is the last number that its session drew from the sequence, at most 41 bits", async () => {
+it("a log_batches id must be the last number that the session drew from the sequence", async () => {
   const leaf = { leaves: 1, hashes: bytes(1) };
   for (const id of ["nextval('log_batch_ids') + 1", "nextval('log_batch_ids') - 1", "0 * nextval('log_batch_ids')"])
     await rejected(TRIGGER, "the last one that this session drew", ...logBatch(leaf, id)());
@@ -1072,7 +1074,7 @@ it("a log_batches id is the last number that its session drew from the sequence,
 it.each([
   ["log_bundles", "entries", {}],
   ["log_tiles", "hashes", { level: 1 }],
-])("a row of %s has 1 to 256 hashes in %s, and can only get more", async (table, column, rest) => {
+])("a row of %s has 1 to 256 hashes in %s, and can only get further hashes", async (table, column, rest) => {
   const row = (hashes: Buffer) => insert(table, { index: 0, ...rest, [column]: hashes });
   for (const wrong of [Buffer.alloc(31), bytes(257)]) await rejected(CHECK, `${table}_${column}_check`, ...row(wrong));
   await accepted(...row(bytes(2)));

@@ -22,7 +22,7 @@ it("a process follows any number of small corrections of the database's clock", 
       expect(read(1_000, ahead)).toEqual({ decides: ahead, steady: ahead, ahead: 0 });
 });
 
-it("a process's time ignores a jump of the database's clock until the clock is right or trusted", () => {
+it("a process ignores a jump of the database's clock until the clock is right again or trusted", () => {
   const { read } = openClock();
   const jumped = { decides: SLACK_MS, steady: 0, ahead: YEAR_MS };
   expect(read(1_000, YEAR_MS)).toEqual(jumped);
@@ -47,7 +47,7 @@ it("a process's time is not ahead after the database's clock went back by a year
   expect(read(600_000, 0, { closedUntil })).toEqual(RIGHT);
 });
 
-it("a process decides nothing if the database's clock is a year behind when the process starts", () => {
+it("a process decides nothing if the database's clock was a year behind at the process's start", () => {
   for (const closedMs of [0, START - 5_000, START - 68_000]) {
     const closedUntil = new Date(closedMs);
     const { clock, read, pass } = openClock(-YEAR_MS, { closedUntil }, false);

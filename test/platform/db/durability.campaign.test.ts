@@ -37,7 +37,7 @@ it("db check on durable settings reports only the missing synchronous standby", 
   expect(messages[0]).toMatch(/synchronous_standby_names is empty/);
 });
 
-it("db check finds no risk with a named standby and without a restart after a crash", async () => {
+it("db check finds no risk if a standby is named and Postgres does not restart by itself after a crash", async () => {
   await onPostgres("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1, s2)'", "SELECT pg_reload_conf()");
   await until(async () => (await check()).codes.includes("restart_after_crash"));
   await onPostgres("ALTER SYSTEM SET restart_after_crash = off", "SELECT pg_reload_conf()");

@@ -10,7 +10,7 @@ import { useDatabase } from "../../support/use-service.ts";
 
 const { servers } = useDatabase();
 
-it("a lost connection fails its transaction, not the process, and is replaced", async () => {
+it("a lost connection fails its transaction, but not the process, and the pool replaces it", async () => {
   const pool = openOne(servers.databaseUrl);
   await withoutUncaught(async () => {
     const lost = await inTransaction(pool, async (tx) => {
@@ -29,7 +29,7 @@ it("a lost connection fails its transaction, not the process, and is replaced", 
   });
 });
 
-it("a connection that the server ends at once fails its statement, not the process", async () => {
+it("a connection that the server closes at once fails its statement, but not the process", async () => {
   const message = (type: string, body: string) => {
     const header = Buffer.from(`${type}\0\0\0\0`);
     header.writeInt32BE(4 + body.length, 1);

@@ -116,7 +116,7 @@ describe("settings of a database or a role", () => {
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
-  it("the service keeps synchronous_commit = remote_apply, which is stricter than its own setting", async () => {
+  it("the service keeps synchronous_commit = remote_apply, which is stricter than its default", async () => {
     const database = await makeDatabase();
     await run(`ALTER DATABASE ${database} SET synchronous_commit = remote_apply`);
     const client = await connectClient(ownerOf(database), "test");
@@ -130,7 +130,7 @@ it.each([
   "LATIN1",
   "SQL_ASCII",
   "LATIN9",
-])("a database in %s is refused, and the options in the message create a valid one", async (encoding) => {
+])("a database in %s is refused, and the options in the message create a valid database", async (encoding) => {
   const database = await makeDatabase(`TEMPLATE template0 ENCODING '${encoding}' LOCALE 'C'`);
   const sentence = await refusalOf(ownerOf(database));
   expect(sentence).toContain(`server_encoding is ${encoding}. Needed: UTF8.`);
@@ -256,7 +256,7 @@ describe("the schema of the tables", () => {
     expect((await migrateDatabase(ownerOf(database))).length).toBeGreaterThan(20);
   });
 
-  it("a renamed schema is refused until its functions search it, and the message names these functions", async () => {
+  it("a renamed schema is refused while functions search the old schema, with these functions' names", async () => {
     const database = await makeDatabase();
     await runIn(database, `CREATE SCHEMA keeper AUTHORIZATION ${OWNER.name}`);
     await migrateDatabase(ownerOf(database));
@@ -276,7 +276,7 @@ describe("the schema of the tables", () => {
 });
 
 describe("the functions that the service needs", () => {
-  it("the list of SECURITY DEFINER functions has all such functions that the migrations create", async () => {
+  it("a list has all SECURITY DEFINER functions that the migrations create", async () => {
     const { rows } = await servers.db.query<{ name: string }>(
       "SELECT proname AS name FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace ORDER BY 1",
     );

@@ -61,7 +61,7 @@ it("prepareAll sends one array for each field of the rows, then the other values
   });
 });
 
-it("columnsOf returns one array for each field, by the field's name", () => {
+it("columnsOf returns one array for each field of the rows, by the field's name", () => {
   expect(
     columnsOf(
       [

@@ -28,7 +28,7 @@ afterEach(() => pool.end());
 
 const note = (tx: pg.PoolClient, text: string) => tx.query("INSERT INTO notes (text) VALUES ($1)", [text]);
 
-it("a transaction's lock timeout has the given length, and ends with the transaction", async () => {
+it("a transaction's lock timeout has the given length, and does not outlast the transaction", async () => {
   const timeout = async (tx: pg.PoolClient) => (await tx.query("SHOW lock_timeout")).rows[0].lock_timeout;
   const within = await inTransaction(pool, async (tx) => {
     await waitForLocks(tx, 4_321);
@@ -37,7 +37,7 @@ it("a transaction's lock timeout has the given length, and ends with the transac
   expect([within, await inTransaction(pool, timeout)]).toEqual(["4321ms", "250ms"]);
 });
 
-it("violates recognizes the unique constraint that a statement violated", async () => {
+it("the function violates recognizes the unique constraint that a statement violated", async () => {
   await servers.db.query("CREATE TABLE once (a integer CONSTRAINT a_key UNIQUE)");
   await servers.db.query("INSERT INTO once VALUES (1)");
   const error = await servers.db.query("INSERT INTO once VALUES (1)").catch((thrown: unknown) => thrown);

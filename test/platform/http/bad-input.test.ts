@@ -153,7 +153,7 @@ describe.each(READS_BODY)("a request that POST $path refuses", (route) => {
     }
   });
 
-  it(`POST ${path} refuses a caller without a key for that reason, even if the body is invalid`, async () => {
+  it(`POST ${path} refuses a caller without a key because of the key, even if the body is invalid`, async () => {
     for (const body of ["not JSON", "x".repeat(20_000), "{}"]) {
       expectError(await send("POST", url(path), { body }), 401, "missing_key");
     }
@@ -253,7 +253,7 @@ describe("a path", () => {
       expect((await lookUp(typed)).status, JSON.stringify(typed)).toBe(200);
   });
 
-  it("a path that cannot be decoded is refused first for a wrong key or method, like every other path", async () => {
+  it("a path that cannot be decoded is refused for a wrong key or method before anything else", async () => {
     for (const path of ["/partner/vouchers/%zz", "/partner/vouchers/%ff/events", "/partner/vouchers/7Q4K%"]) {
       expectError(await send("GET", url(path)), 401, "missing_key");
       expectError(await send("GET", url(path), { key: "pvk_wrong" }), 401, "unknown_key");
@@ -338,7 +338,7 @@ it("a caller's request id is echoed, even in a refusal", async () => {
   }
 });
 
-it("a request id is replaced if it has other symbols or is sent twice", async () => {
+it("a caller's request id is replaced if it has unusual characters or is sent twice", async () => {
   const ids = new Set<string | null | undefined>();
   const wrong = ["9".repeat(129), "", "a b", "<script>", 'a"b', "a,b", "a/b", "größe", "a\tb", "a\\b"];
   for (const id of wrong) ids.add(await answered(id));
@@ -380,7 +380,7 @@ describe("requests that reach no route", () => {
     }
   });
 
-  it("the API reads several slashes at the start of an address as one", async () => {
+  it("the API treats several slashes at the start of a path as one slash", async () => {
     for (const path of ["//healthz", "///healthz?x=%2F", "http://h//healthz"])
       expect((await sendRaw(`GET ${path}`)).status).toBe(200);
   });

@@ -13,7 +13,7 @@ it.each([
   expect(withoutPorts(forwarded)).toBe(addresses);
 });
 
-it("withoutPorts leaves a list of forwarded addresses unchanged if an entry has another form", () => {
+it("withoutPorts leaves a list of addresses unchanged if an entry is no IP address with or without port", () => {
   const forms = [
     ..." , 203.0.113.7 2001:db8::1 ::1:443 unknown 203.0.113.7: 203.0.113.7:x 203.0.113.7:443:443 203.0.113:443".split(
       " ",
@@ -50,11 +50,11 @@ it.each([
   ["::", "0:0:0:0::/64"],
   ["fe80::1%eth0", "fe80:0:0:0::/64"],
   ["::203.0.113.7", "0:0:0:0::/64"],
-])("the network of the caller address %s is %s", (address, network) => {
+])("the caller network of the address %s is %s", (address, network) => {
   expect(networkOf(address)).toBe(network);
 });
 
-it("all texts that are no address have the same caller network", () => {
+it("all invalid addresses have the same caller network", () => {
   const texts = "unknown _hidden 203.0.113.7:443 [2001:db8::1] 203.0.113 0203.0.113.7 2001:db8::1/64".split(" ");
   for (const text of [...texts, undefined, "", "203.0.113.7, 203.0.113.8", "x".repeat(10_000)]) {
     expect(networkOf(text), text).toBe("none");

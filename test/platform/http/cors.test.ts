@@ -21,7 +21,7 @@ const OPEN: [method: string, path: string][] = [
   ["GET", "/integrity/events/VoucherInstance/vch_1/1/proof"],
 ];
 
-it.each(OPEN)("a page of a listed origin may call %s %s, and can read even errors", async (method, path) => {
+it.each(OPEN)("CORS headers let a page of a listed origin call %s %s, and read even errors", async (method, path) => {
   for (const origin of [SHOP, LOCAL]) {
     const asked = await preflight(api.url + path, origin, method);
     expect(asked.status).toBe(204);
@@ -49,7 +49,7 @@ const NEVER: [method: string, path: string][] = [
   ["GET", "/nowhere"],
 ];
 
-it.each(NEVER)("a page of a listed origin may never call %s %s, and gets no CORS header", async (method, path) => {
+it.each(NEVER)("a page of a listed origin gets no CORS header for %s %s", async (method, path) => {
   const asked = await preflight(api.url + path, SHOP, method);
   expect(asked.status).toBeGreaterThanOrEqual(404);
   expect(corsOf(asked.headers)).toEqual([]);
@@ -64,7 +64,7 @@ it.each([
   ...OTHERS,
   `${SHOP}, ${LOCAL}`,
   "",
-])("a page of an unlisted origin gets no CORS header, but Vary for caches: Origin: %s", async (origin) => {
+])("a page of an unlisted origin gets Vary for caches, but no CORS header: Origin: %s", async (origin) => {
   for (const [method, path] of OPEN) {
     const asked = await preflight(api.url + path, origin, method);
     expect({ status: asked.status, cors: corsOf(asked.headers) }).toEqual({ status: 405, cors: [] });

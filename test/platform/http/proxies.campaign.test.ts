@@ -113,7 +113,7 @@ describe.each(runnable)("the example for $name", (example) => {
     }
   });
 
-  it(`${example.name} passes on references in paths as docs/proxies.md says`, async () => {
+  it(`${example.name} passes on references in paths, and slashes only as docs/proxies.md says`, async () => {
     const { url } = of(example);
     const order = example.name.replace("/", "-");
     for (const [reference, arrives] of [
@@ -139,7 +139,7 @@ describe.each(runnable)("the example for $name", (example) => {
     expect(statuses).toEqual([200, 403, 403]);
   });
 
-  it(`${example.name} keeps its connections to the API`, async () => {
+  it(`${example.name} reuses its connections to the API`, async () => {
     const { url, connections } = of(example);
     const before = connections();
     for (let count = 0; count < 50; count++) expect((await fetch(`${url}/healthz`)).status).toBe(200);

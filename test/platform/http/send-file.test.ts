@@ -27,7 +27,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-it("a file response begins when the file is complete, has its length, and logs no error", async () => {
+it("a file's response begins only when the file is complete, and states its length", async () => {
   const { open, line } = await serve(async function* () {
     yield "id,code\n";
     yield "1,é\n";
@@ -73,7 +73,7 @@ it.each([
   ["is too large", { bytesMax: 8 }, 400, "invalid_request", SHORTER],
   ["takes too long", { makeMs: 50 }, 503, "overloaded", SHORTER],
   ["finds too little disk left by the others", { totalMax: 8 }, 503, "overloaded", /busy/],
-] as const)("a file that %s is refused, and makes room for another file", async (_, limits, status, code, sentence) => {
+] as const)("a file that %s is refused, and makes room for another", async (_, limits, status, code, sentence) => {
   const hanging = makeGate();
   const { open, isFree } = await serve(async function* () {
     yield "id,code\n";
@@ -88,7 +88,7 @@ it.each([
   await isFree();
 });
 
-it("a reader may load two files at a time, and all readers together as many as the process allows", async () => {
+it("a reader may load two files at a time, and all readers together up to a maximum of the process", async () => {
   const gate = makeGate();
   const { open } = await serve(
     async function* () {
@@ -113,7 +113,7 @@ it("a reader may load two files at a time, and all readers together as many as t
   for (const file of [first, second, other]) expect((await file).response.statusCode).toBe(200);
 });
 
-it("a file's generation stops, and makes room for another file, when its reader disconnects", async () => {
+it("a file's generation stops when its reader disconnects, and no longer counts as in progress", async () => {
   const gate = makeGate();
   let ended = false;
   const { open, line, isFree } = await serve(async function* () {

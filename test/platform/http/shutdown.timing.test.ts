@@ -6,7 +6,7 @@ import { useService } from "../../support/use-service.ts";
 
 const { servers } = useService({ apis: [], workers: [] });
 
-it("a stopping API closes idle connections after two seconds, and stops at once without any", async () => {
+it("a stopping API closes idle connections after two seconds, and without connections it stops at once", async () => {
   const measure = async () => {
     const idle = await startApi(servers, {}, CONNECTION_LIMITS);
     const unused = await startApi(servers, {}, CONNECTION_LIMITS);

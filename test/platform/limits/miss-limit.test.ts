@@ -72,7 +72,7 @@ it("every route reports a keyboard layout that makes a code unreadable, and coun
   expect((await client.lookUp(UNKNOWN)).body.error).toMatch(/^None of your vouchers has this code/);
 });
 
-it("unknown codes count on every route, and other organizations' codes count as unknown", async () => {
+it("unknown codes count on every route, and so do other organizations' codes", async () => {
   const [client] = await newClients();
   const calls = callsWith(client);
   const foreign = await issueVouchers(servers.db, service.stranger, LIMIT);
@@ -147,7 +147,7 @@ it("a key over the limit of unknown codes gets the first result for a redeemed r
   expect(await retry(UNKNOWN)).toEqual({ ...first.body, alreadyConfirmed: true, otherVoucher: true });
 });
 
-it("existing codes never count as unknown, even if redeemed, and look-ups of them count nothing in Redis", async () => {
+it("existing codes never count as unknown, even if redeemed, and cause no count in Redis", async () => {
   const monitor = await monitorRedis(servers.redisUrl);
   const [client] = await newClients();
   const { code } = await service.issue();
@@ -161,7 +161,7 @@ it("existing codes never count as unknown, even if redeemed, and look-ups of the
   monitor.close();
 });
 
-it("an unknown ticket does not count as an unknown code, and neither does a redeemed reference's retry", async () => {
+it("neither an unknown ticket nor a retry of a redeemed reference counts as an unknown code", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   await client.redeem({ code, externalRef: "confirmed" });

@@ -64,7 +64,7 @@ it("MissLimiter counts a failed look-up neither as found nor as unknown", async 
   expect(await misses(5)).toBe(1);
 });
 
-it("MissLimiter refuses with the time until its window ends, and then allows calls again", async () => {
+it("MissLimiter refuses until its time window ends, says when that is, and then allows calls again", async () => {
   const { guard, misses } = await open(counting.newName(), { limit: 2, seconds: 1 });
   await until(async () => (await misses(10)) < 10);
   const refused = await guard(false);
@@ -74,7 +74,7 @@ it("MissLimiter refuses with the time until its window ends, and then allows cal
 
 it.each([
   2, 4,
-])("MissLimiter is shared: a burst at %i processes gets as many unknown codes as at one", async (processes) => {
+])("MissLimiter allows the same number of unknown codes at %i processes as at one process", async (processes) => {
   const measure = async () => {
     const name = counting.newName();
     const limiters = await Promise.all(times(processes).map(() => open(name)));
@@ -86,7 +86,7 @@ it.each([
   await expectFairRound(3, measure, ({ sum, later }) => sum === LIMIT && later.length === 0);
 });
 
-it("a process counts other processes' unknown codes from its own first unknown code on", async () => {
+it("a process with an unknown code of a caller also counts other processes' unknown codes of the caller", async () => {
   const measure = async () => {
     const name = counting.newName();
     const [one, other] = [await open(name), await open(name)];

@@ -15,7 +15,7 @@ const countAllowed = (verdicts: readonly Allowance[]) => verdicts.filter((verdic
 
 it.each([
   1, 2, 19, 20, 200, 1_000,
-])("a rate limiter lets exactly the first %i calls through in a window, even at once", async (limit) => {
+])("a rate limiter lets exactly the first %i calls of a time window through, even at once", async (limit) => {
   const limiter = await openLimiter(counting.newName(), { limit });
   const verdicts = await Promise.all(Array.from({ length: 3 * limit + 5 }, () => limiter.take("caller")));
   expect([countAllowed(verdicts), countAllowed(verdicts.slice(0, limit))]).toEqual([limit, limit]);
@@ -59,7 +59,7 @@ it("rate limiters of several processes keep one shared limit for sequential call
   await expectFairRound(3, measure, (allowed) => Math.abs(allowed - LIMIT) <= 2 * SLACK);
 });
 
-it("after one process has used up the limit, others allow only calls that they were already granted", async () => {
+it("after one process has used up a shared limit, others allow only calls that they were granted before", async () => {
   const measure = async () => {
     const name = counting.newName();
     const [first, second] = [await openLimiter(name), await openLimiter(name)];

@@ -84,8 +84,8 @@ describe("the rate limit headers", () => {
   });
 });
 
-describe("a key's limit", () => {
-  it("an API key has separate limits for reads and changes, so that reads cannot prevent redeems", async () => {
+describe("an API key's rate limit", () => {
+  it("a key has separate rate limits for reads and changes, so reads cannot prevent redeems", async () => {
     const [client, calm] = [partnerClient(api.url, await newKey()), partnerClient(api.url, await newKey())];
     const vouchers = await Promise.all(Array.from({ length: 3 }, () => service.issue()));
     for (const { code } of vouchers) {
@@ -149,7 +149,7 @@ it("a user's rate limit is a tenth of a key's, separate for acquisitions and rea
   expect(refused.body.code).toBe("rate_limited");
 });
 
-describe("an address's limit", () => {
+describe("an address's rate limit", () => {
   const lookUp = (address: string, key: string) =>
     send("GET", `${api.url}/partner/vouchers/${UNKNOWN}`, { key, headers: from(address) });
   const unknown = (address: string) => () => lookUp(address, madeUpKey());
@@ -184,7 +184,7 @@ describe("an address's limit", () => {
     expect(isLimited(await call(newAddress()))).toBe(false);
   });
 
-  it("an address's rate limit is separate for failed authentications and for public requests", async () => {
+  it("an address has separate rate limits for failed authentications and for public requests", async () => {
     for (const policy of ["refused", "address"]) {
       const address = newAddress();
       const callsOf = (own: boolean) => calls.filter(([, name]) => (name === policy) === own).map(([, , call]) => call);
@@ -226,7 +226,7 @@ describe("an address's limit", () => {
   });
 });
 
-describe("the address that a limit counts", () => {
+describe("the address that a rate limit counts", () => {
   const unknownPath = (to: TestApi, forwarded: string) =>
     send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
 

@@ -54,7 +54,7 @@ it("a webhook endpoint may use a trusted authority's certificate, only for its o
 
 const guarded = { mayConnectTo: isPublicAddress };
 
-it("a private address is refused in a webhook URL and among a host name's addresses", async () => {
+it("a webhook attempt refuses a private address in a URL and among a host name's addresses", async () => {
   const receiver = await receive();
   const hosts = "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]";
   for (const host of hosts.split(" "))
@@ -75,7 +75,7 @@ it("a private address is refused in a webhook URL and among a host name's addres
   expect(receiver.connections).toBe(0);
 });
 
-it("a host name's private addresses are skipped, and its other addresses are used", async () => {
+it("a webhook attempt skips a host name's private addresses, and uses its other addresses", async () => {
   const secret = await receive();
   const good = await receive({ host: "127.0.0.2", port: secret.port });
   for (const addresses of [
@@ -89,14 +89,14 @@ it("a host name's private addresses are skipped, and its other addresses are use
   expect([good.connections, secret.connections]).toEqual([3, 0]);
 });
 
-it("a working address is used although the host name has many unreachable ones of the other family", async () => {
+it("a webhook attempt finds a working IPv4 or IPv6 address although those of the other family fail", async () => {
   const { port } = await receive({ host: "::1" });
   // No server listens at these addresses.
   const others = [2, 3, 4, 5, 6].map((last) => `127.0.0.${last}`);
   expect(await makeSender({ resolve: async () => [...others, "::1"] })(`http://hooks.test:${port}/`)).toEqual(OK);
 });
 
-it("a private address from a host name's second look-up is never connected to", async () => {
+it("a webhook attempt never connects to a private address from a host name's second look-up", async () => {
   const secret = await receive();
   // Listens on the receiver's port, at an address that no other program uses.
   const good = await receive({
@@ -135,7 +135,7 @@ it("a webhook attempt follows no redirect", async () => {
   expect(target.connections).toBe(0);
 });
 
-it("a webhook attempt with an unsuccessful response reports the wait of a valid Retry-After", async () => {
+it("a webhook attempt with an unsuccessful response reports a valid Retry-After", async () => {
   for (const [header, retryAfterMs] of [
     ...([
       ["30", 30_000],

@@ -120,7 +120,7 @@ it("a reply reports the job's waiting time and running time", async () => {
   expect(answer.workedMs).toBeGreaterThanOrEqual(59);
 });
 
-it("one message carries all replies that a worker sends at the same time", async () => {
+it("one Redis message carries all replies that a worker sends at the same time", async () => {
   const gate = workAtGate();
   const listener = openFailFast(servers.redisUrl, "listener", log);
   await untilReady(listener);
@@ -136,7 +136,7 @@ it("one message carries all replies that a worker sends at the same time", async
   listener.disconnect();
 });
 
-it("a job runs again after its worker crashed three times, and fails after the fourth time", async () => {
+it("a job runs again after each of three crashes of its worker, and fails after the fourth crash", async () => {
   const callAfter = async (deaths: number) => {
     const id = newJobId();
     const asked = awaited.addAndWait(id, { a: deaths, b: 0 }, NO_TIMEOUT_MS);
@@ -263,7 +263,7 @@ it("the caller of a failed job gets the outcome unknown, with the failure as its
 /** A process on a copy of the database that uses the same Redis. */
 const copy = { ...deployment, serverId: "test/2" };
 
-it("the caller of a job with unreadable data gets the outcome unknown, with this cause", async () => {
+it("the caller of a job with unreadable data gets the outcome unknown, and the data as the cause", async () => {
   work(add);
   const asked = awaited.addAndWait(newJobId(), { a: 1 } as Sum, NO_TIMEOUT_MS);
   expect(await asked).toMatchObject(isUnknown("the job's data is not what this queue carries"));
@@ -320,7 +320,7 @@ it("an idle worker soon runs a job whose wake-up went to a killed worker", async
   killed.disconnect();
 });
 
-it("a caller withdraws its job when its wait ends before a worker has started the job", async () => {
+it("a caller whose wait ends before a worker has started its job withdraws the job", async () => {
   const jobId = newJobId();
   expect(await awaited.addAndWait(jobId, SUM, 100)).toMatchObject({ kind: "unknown" });
   await until(async () => (await findJob(jobId)).length === 0);
@@ -330,7 +330,7 @@ it("a caller withdraws its job when its wait ends before a worker has started th
   expect(ran).toEqual([later]);
 });
 
-it("a caller withdraws only its own job when its wait ends", async () => {
+it("a caller whose wait ends withdraws only its own job", async () => {
   const others = [newJobId(), newJobId()];
   await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.serverId }, { jobId: others[0] as string });
   const { asked, endWait } = callUntil(newJobId(), { a: 2, b: 2 });
@@ -356,7 +356,7 @@ it("a caller whose wait ends while its job runs gets the outcome unknown, and ig
   expect(await call(4, 4)).toMatchObject(isReply(8));
 });
 
-it("a caller gets the outcome unknown if its wait ends after its job was put back into the queue", async () => {
+it("a caller whose wait ends after its job was put back into the queue gets the outcome unknown", async () => {
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
   await untilQueued(1);
@@ -366,7 +366,7 @@ it("a caller gets the outcome unknown if its wait ends after its job was put bac
   expect(await findJob(jobId)).toContain("wait");
 });
 
-it("a caller gets the outcome unknown when its wait ends and Redis cannot withdraw the job", async () => {
+it("a caller whose wait ends gets the outcome unknown if Redis cannot withdraw the job", async () => {
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
   await untilQueued(1);
@@ -376,7 +376,7 @@ it("a caller gets the outcome unknown when its wait ends and Redis cannot withdr
   expect(await findJob(jobId)).toContain("wait");
 });
 
-it("a caller gets a reply only from a job that ran", async () => {
+it("a caller gets a reply only from a job that was run", async () => {
   const ran = workAndRecord();
   const answers = new Map<string, WaitResult<SumReply>>();
   for (let wave = 0; wave < 10; wave++) {
@@ -471,7 +471,7 @@ it("a caller gets its reply if the connection for commands is lost after the job
   expect(await asked).toMatchObject(isReply(11));
 });
 
-it("a worker runs a further job of a shard whose jobs use a quarter of its concurrency", async () => {
+it("a shard whose running jobs use a quarter of a worker's concurrency gets one more job", async () => {
   const shard = openQueue(sumQueue, findShard(deployment.id, 0, 6), outside, log);
   const data = { ...SUM, origin: deployment.serverId };
   const gate = workAtGate(add, 6, "free");
@@ -549,7 +549,7 @@ it("a queue that was full accepts the next call after a quiet second", async () 
   expect(awaited.askForPlace(SUM)).toBe(true);
 });
 
-it("a closing process gives waiting and later calls the outcome unknown, and withdraws their jobs", async () => {
+it("a closing process gives waiting and later callers the outcome unknown, and withdraws their jobs", async () => {
   const jobId = newJobId();
   const waiting = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await until(async () => (await findJob(jobId)).length > 0);

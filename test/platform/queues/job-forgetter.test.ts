@@ -66,7 +66,7 @@ it("a job that is unreadable or that BullMQ fails keeps only data that operators
   await worker.close();
 });
 
-it("JobForgetter removes the data of jobs that Redis could not change at first", async () => {
+it("JobForgetter removes data later if Redis could not change the jobs at first", async () => {
   const forgetter = openForgetter();
   answer = async () => {
     if (sent.length === 1) throw new Error("OOM command not allowed");
@@ -107,7 +107,7 @@ it("a closing JobForgetter removes the remaining data after its running call, wi
   expect(warned).toEqual(["jobs keep their data, because the process ends"]);
 });
 
-it("without Redis, at most 50 000 ended jobs of a shard wait to lose data, and only one call runs", async () => {
+it("while Redis is silent, at most 50 000 ended jobs of a shard wait for JobForgetter", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();

@@ -23,7 +23,7 @@ it.each([
   6,
   12,
   SHARDS_MAX,
-])("the %i shards of a deployment are spread evenly over the slots of Redis Cluster", (count) => {
+])("the %i shards of a queue are spread evenly over the slots of Redis Cluster", (count) => {
   const places = listShards("dep_1", count).map(
     ({ prefix }) => (librarySlot(`${prefix}:redeem:wait`) * count) / 16_384,
   );

@@ -74,7 +74,7 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
 
 it.each(
   REFUSALS,
-)("while Redis has %s, /readyz and a gauge report it, and later recover", async (_, words, begin, end) => {
+)("while Redis has %s, /readyz and a gauge report the problem, and later its end", async (_, words, begin, end) => {
   const readiness = async () => (await send("GET", `${api.url}/readyz`)).body;
   const gauge = async () => (await scrape(api.metricsUrl)).value("voucher_server_up", { server: "redis" });
   const untilWell = async () => {
@@ -103,7 +103,7 @@ it.each(
   expect(await redis.client.keys("*probe*")).toEqual([]);
 });
 
-it("a process is unready if it reconnects to a replica that accepts writes and then loses them", async () => {
+it("a process that reconnects to a Redis replica which loses writes becomes unready", async () => {
   await set("replica-read-only", "no");
   await redis.client.replicaof("127.0.0.1", 1);
   try {
@@ -137,14 +137,14 @@ it.each([
   expect(others).toEqual([]);
 });
 
-it("a Redis user with the documented rights passes the check, and the check writes nothing to Redis", async () => {
+it("a Redis user with the documented rights passes the service's check, which writes nothing", async () => {
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...ACL_RULES.split(" "));
   const before = await redis.client.dbsize();
   expect(await codesOf(`redis://limited:secret@127.0.0.1:${redis.port}`)).toEqual([]);
   expect(await redis.client.dbsize()).toBe(before);
 });
 
-it("a Redis user without CLIENT LIST can redeem, and only the list of processes is missing", async () => {
+it("with a Redis user without CLIENT LIST, redeems work and only the list of processes is missing", async () => {
   const rules = `${ACL_RULES} -client|list`;
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...rules.split(" "));
   const REDIS_URL = `redis://limited:secret@127.0.0.1:${redis.port}`;
@@ -178,7 +178,7 @@ it("the checked Redis rights include every command in the scripts of the service
   expect([...new Set(called)].filter((name) => !COMMAND_NAMES.includes(name))).toEqual([]);
 });
 
-it("the check of Redis refuses another kind of server and a server without TLS, and names the address", async () => {
+it("the check of REDIS_URL refuses another kind of server or one without TLS, and names the address", async () => {
   const web = createServer((_, response) => response.end());
   await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
   const { port } = web.address() as AddressInfo;
@@ -202,7 +202,7 @@ it.each([
     (port: number) => `redis://127.0.0.1:${port},localhost:${port}`,
     "redis_no_cluster",
   ],
-])("the check of Redis refuses an address that does not match the server, and says: %s", async (words, urlOf, code) => {
+])("the check of REDIS_URL refuses an address of another server, and says: %s", async (words, urlOf, code) => {
   const problems = problemsOf((await checkRedis(urlOf(redis.port), 1)).rows);
   expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
 });

@@ -129,7 +129,7 @@ it("traces link each transaction to its jobs, and each job to its transaction", 
   expect([...new Set(reached)].filter(isRedeem)).toHaveLength(40);
 });
 
-it("a claim's trace includes the worker's seal of its event", () => {
+it("a claim's trace includes the seal job of the claim's event", () => {
   const claims = spans.filter(({ name }) => name === "POST /products/:id/claim");
   expect(claims).toHaveLength(1);
   const traceId = claims[0]?.traceId ?? "";
@@ -174,7 +174,7 @@ describe("OpenTelemetry's environment variables", () => {
     expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   });
 
-  it("OpenTelemetry's variables load its packages only if they enable it", async () => {
+  it("OpenTelemetry's packages are loaded only if OpenTelemetry's variables enable them", async () => {
     // Prints LOADED for every module of the SDK that is loaded.
     const witness = `import { registerHooks } from "node:module";
       registerHooks({

@@ -57,7 +57,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     await assertInvariants(servers.db);
   }
 
-  it("a benchmark's baseline answers redeems and writes to the database like the service", () =>
+  it("the benchmark's baselines answer redeems and write to the database like the service", () =>
     expectSame([200, 200, 200, 409, 404, 404, 400], async (client, [first, second, , , foreign]) => [
       await client.redeem({ code: first, externalRef: "order-1", note: "till 4" }),
       await client.redeem({ code: first, externalRef: "order-1" }),
@@ -68,7 +68,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
       await client.redeem({ code: second }),
     ]));
 
-  it("a benchmark's baseline answers checkouts and writes to the database like the service", () =>
+  it("the benchmark's baselines answer checkouts and write to the database like the service", () =>
     expectSame([200, 200, 200, 200, 200, 409, 409, 404], async (client, [, , third = "", fourth, foreign = ""]) => {
       const reserved = await client.reserve(third);
       const { ticket, token } = reserved.body;
@@ -92,7 +92,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     }));
 });
 
-it("a baseline gives a repeated attempt the first answer, and another attempt `alreadyConfirmed`", async () => {
+it("the benchmark's baselines answer a repeated attempt as before, and another with `alreadyConfirmed`", async () => {
   const servers = await openTestServers();
   try {
     const { db } = servers;

@@ -24,7 +24,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGTERM");
 });
 
-it("a benchmark's round that runs out of vouchers does not count, and is repeated with twice as many", async () => {
+it("a benchmark's round that runs out of vouchers is repeated with twice as many vouchers", async () => {
   const server = createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
   await once(server, "listening");
   const wanted: number[] = [];
@@ -80,7 +80,7 @@ it("a benchmark's round that runs out of vouchers does not count, and is repeate
 const TIMEOUT_MS = 600_000;
 
 it(
-  "npm run bench measures every implementation and another working copy, and prints tables",
+  "npm run bench measures every implementation and a second working copy, and prints tables",
   async () => {
     const args = ["--cases", "redeem,checkout,claim", "--against", ROOT];
     const { exitCode, stdout, stderr } = await runBench([...SHORT, ...args]);

@@ -37,7 +37,7 @@ afterAll(async () => {
 it.for([
   ...LIBRARIES,
   "i",
-] as const)("the benchmark's implementation %s redeems exactly the vouchers of its 200 answers", async (id, {
+] as const)("the benchmark's implementation %s redeems exactly the vouchers that its responses name", async (id, {
   skip,
 }) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);

@@ -29,7 +29,7 @@ it("the benchmark's table shows medians, half the range, the ratio per round and
   expect(second?.slice(1, 8)).toEqual(["50", "50", "1.00", "1.0", "2.0", "111", "1.00"]);
 });
 
-it("the benchmark's table includes another working copy if there is one, and omits missing measures", () => {
+it("the benchmark's table includes a second working copy if there is one, and omits missing measures", () => {
   const service = { contender: "service" as const, rounds: [round(90, Number.NaN)] };
   const a = { contender: "a" as const, rounds: [round(50)] };
   const [head, , first] = cells(showCase("Redeem", [service, a, { contender: "against", rounds: [round(100)] }]));
@@ -77,14 +77,14 @@ it.each([
   ["contradict on a voucher redeemed twice", [first], [first, other], "voucher 1 is in the database twice"],
   ["contradict on a voucher with two users", [], [first, { ...second, receipt: "code 1" }], "code 1 was issued twice"],
   ["contradict on a redemption confirmed twice", [first, first], [first], "voucher 1 was answered twice"],
-])("a benchmark's answers and the rows of its database %s", (_, answered, stored, contradiction) => {
+])("the benchmark's check of answers against database rows %s", (_, answered, stored, contradiction) => {
   const found = findContradiction(answered, stored);
   if (contradiction === null) expect(found).toBeNull();
   else expect(found).toContain(contradiction);
 });
 
 it.runIf(CAN_READ_USAGE)(
-  "the measured CPU time has a process with or without its children, and is zero after its end",
+  "the measured CPU time of a process can include its children, and is zero after the process's end",
   () => {
     const before = readCpuMicros([process.pid]);
     const own = process.cpuUsage();

@@ -22,7 +22,7 @@ afterAll(() => Promise.all([cluster.close(), other.close()]));
 
 const address = (of: TestCluster, node = 0) => `127.0.0.1:${of.nodes[node]?.port}`;
 
-it("db check accepts a cluster with equal shards per master, and rejects addresses of two clusters", async () => {
+it("db check accepts a Redis Cluster with equal shards per master, and rejects addresses of two clusters", async () => {
   expect(await check(cluster.url)).toEqual([]);
   const [risk, ...more] = await check(`redis://${address(cluster)},${address(other)}`);
   expect(risk?.code).toBe("redis_other_cluster");
@@ -30,14 +30,14 @@ it("db check accepts a cluster with equal shards per master, and rejects address
   expect(more).toEqual([]);
 });
 
-it("db check reports a server outside the cluster and a silent node, but accepts a single address", async () => {
+it("db check reports a server outside the Redis Cluster and a silent node, but accepts a single address", async () => {
   const single = new URL(servers.redisUrl).host;
   expect(await check(`redis://${address(cluster)},${single}`)).toMatchObject([{ code: "redis_no_cluster" }]);
   expect(await check(`redis://${address(cluster)},127.0.0.1:1`)).toMatchObject([{ code: "redis_node_silent" }]);
   expect(await check(`redis://${address(cluster)}`)).toEqual([]);
 });
 
-it("db check reports a number of shards that is no multiple of the masters, and the next multiple", async () => {
+it("db check names the next multiple if the number of shards is no multiple of the number of masters", async () => {
   const [risk] = await check(cluster.url, "4");
   expect(risk).toMatchObject({
     code: "redis_shards",
@@ -45,7 +45,7 @@ it("db check reports a number of shards that is no multiple of the masters, and 
   });
 });
 
-it("db check names slots without a master, and processes warn of them at their start", async () => {
+it("db check and starting processes report Redis Cluster slots without a master", async () => {
   await other.nodes[0]?.client.cluster("DELSLOTS", 0, 1, 2);
   await until(async () => (await check(other.url)).some(({ code }) => code === "redis_slots"));
   const [risk] = await check(other.url);

@@ -50,7 +50,7 @@ async function killMaster() {
   return { tooLongMs, wrong: [...ofOthers, ...late().filter(isRefused)] };
 }
 
-it("ten seconds after a Redis master is killed, the full rate is back, and other shards answer meanwhile", async () => {
+it("ten seconds after a Redis master is killed, redeems have their full rate again in every shard", async () => {
   await expectFairRound(ROUNDS_MAX, killMaster, ({ tooLongMs, wrong }) => tooLongMs < 0 && wrong.length === 0);
 });
 
@@ -77,7 +77,7 @@ async function killReplies() {
   return { tooLongMs, wrong: load.answers.filter(isRefused), medianMs: late[Math.floor(late.length / 2)] ?? Infinity };
 }
 
-it("killing the master that carries the replies delays replies, but causes no 503 in other shards", async () => {
+it("killing the Redis master that carries replies delays replies, but causes no 503 in other shards", async () => {
   await expectFairRound(
     ROUNDS_MAX,
     killReplies,
@@ -111,6 +111,6 @@ async function moveSlots() {
   return (load.answers.filter(isRefused).length / load.answers.length) * 1_000;
 }
 
-it("moving slots under load refuses at most one call in a thousand, and loses nothing", async () => {
+it("moving Redis Cluster slots under load refuses at most one call in a thousand, and loses nothing", async () => {
   await expectFairRound(ROUNDS_MAX, moveSlots, (thousandths) => thousandths <= 1);
 });

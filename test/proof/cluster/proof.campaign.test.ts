@@ -29,14 +29,14 @@ beforeAll(async () => {
   vouchers = await issueVouchers(own.servers.db, own.partner, 200);
 });
 
-it("a committed redemption is confirmed although a Redis failover lost that its job had started", async () => {
+it("a redemption is confirmed although a Redis failover lost that its job had started", async () => {
   const reply = await redeemAcrossFailover(0, async (jobId, data) => {
     await runRedeemJob(ctx, jobId, data as never);
   });
   expect(reply).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: inShard(0).id } });
 });
 
-it("a redeem with an open transaction gets redeem_unknown if a Redis failover lost its job's start", async () => {
+it("a redeem with an open transaction gets redeem_unknown if a failover lost that its job has started", async () => {
   const { id, code } = inShard(5);
   const ref = { organizationId: own.partner.organizationId, externalRef: `order-${id}` };
   const reply = await inTransaction(own.servers.db, async (outside) => {

@@ -20,7 +20,7 @@ const own = useCluster({
   env: { METRICS_PORT: "0", OPS_TOKEN, SWEEP_INTERVAL_MS: "500", WORKER_QUEUES: "redeem,seal,sweep" },
 });
 
-it("an API and a worker need 20 clients for six shards on a Redis Cluster", async () => {
+it("an API and a worker need 20 Redis clients for six shards on a Redis Cluster", async () => {
   await redeemAll(await issueVouchers(own.servers.db, own.partner, 30));
   // A client connects to a node when it first sends a command there, so the test counts clients and not connections.
   // Connections for subscriptions and for the map of slots have names with a prefix. A client may replace a slow
@@ -34,7 +34,7 @@ it("an API and a worker need 20 clients for six shards on a Redis Cluster", asyn
   await until(async () => (await countClients()) === 20);
 });
 
-it("each of three masters has two of six shards, and a redeem goes to its voucher's shard", async () => {
+it("each of three Redis masters has two of six shards, and a redeem goes to its voucher's shard", async () => {
   for (const master of await own.cluster.masters()) expect(await shardsOn(own, master)).toHaveLength(SHARDS / 3);
   const vouchers = await issueForEachShard(10);
   const since = Date.now();
@@ -43,7 +43,7 @@ it("each of three masters has two of six shards, and a redeem goes to its vouche
   await until(async () => JSON.stringify(await countCompleted(since)) === JSON.stringify(expected));
 });
 
-it("the metrics and the dashboard show all six shards of a Redis Cluster", async () => {
+it("the metrics and the queue dashboard show all six shards of a Redis Cluster", async () => {
   const [[api], [worker]] = [own.apis as [TestApi], own.workers as [TestWorker]];
   const [report, fetchers] = [await scrape(api.metricsUrl), await scrape(worker.metricsUrl)];
   for (let index = 0; index < SHARDS; index++) {

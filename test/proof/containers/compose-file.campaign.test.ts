@@ -40,7 +40,7 @@ it("docker-compose.yml starts two workers, or as many as WORKERS in .env says", 
   expect(SETTINGS).toContain("\n#WORKERS=4\n");
 });
 
-it("docker-compose.yml requires every secret except the log's, without which only the log stays down", () => {
+it("docker-compose.yml requires all secrets except the log's, and the service can start without the log", () => {
   for (const name of SECRETS.filter((one) => one !== "PVA_LOG_PASSWORD")) {
     expect(() => readServices({ ...NAMED, [name]: "" }), name).toThrow(`${name}: run ./setup first`);
   }
@@ -119,7 +119,7 @@ it("docker-compose.yml runs the service unprivileged and read-only, with limits 
   }
 });
 
-it("docker-compose.yml pins every foreign image by tag and digest, except three of profile ha by tag", () => {
+it("docker-compose.yml pins every foreign image by tag, and all but three of profile ha by digest too", () => {
   const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
   for (const [name, { image }] of ALL.filter(([, one]) => !one.image.startsWith("partner-voucher-api"))) {
     expect(image, name).toMatch(/^ha-(pg-\d|etcd|postgres)$/.test(name) ? /^[\w./-]+:v?\d[\w.-]+$/ : pinned);

@@ -101,7 +101,7 @@ describe("docker compose", () => {
     }
   });
 
-  it("the tests' own containers publish their ports only on loopback", async () => {
+  it("containers of the tests publish their ports only on loopback", async () => {
     const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", "guarantees", "test/acts/lists.test.ts"];
     let isOver = false;
     const tests = promisify(execFile)(process.execPath, vitest, {
@@ -155,7 +155,7 @@ describe("docker compose", () => {
     startMs = await timeOf("up", "-d", "--wait", "api", "worker");
   });
 
-  it("the profile tls serves https with its own certificate", async () => {
+  it("docker compose with the profile tls serves https with its own certificate", async () => {
     await deployment.compose("--profile", "tls", "up", "-d", "--wait", "proxy");
     const status = ["-sk", "-o", "/dev/null", "-w", "%{http_code}", "https://localhost:13443/healthz"];
     assert.equal(await deployment.run("curl", ...status), "200");

@@ -53,14 +53,14 @@ async function redeemDuring(what: string, fault: () => Promise<unknown>): Promis
 }
 
 describe("docker compose with the profile ha", () => {
-  it("the profile ha starts two APIs, two workers and the log, and every container becomes healthy", async () => {
+  it("docker compose with the profile ha starts all processes, and every container becomes healthy", async () => {
     const services = ["ha-api-1", "ha-api-2", "ha-worker"];
     await deployment.compose("up", "-d", "--build", "--wait", "--wait-timeout", "300", "--quiet-pull", ...services);
     await deployment.compose("up", "-d", "--wait", "ha-log");
     codes = await deployment.supply(6_000);
   });
 
-  it("the profile ha loses no redemption when the primary's container is killed", async () => {
+  it("docker compose with the profile ha loses no redemption when the primary's container is killed", async () => {
     const leader = await untilWhole();
     await redeemDuring("primary killed", async () => {
       await deployment.run("docker", "kill", "-s", "KILL", await deployment.idOf(leader));
@@ -69,7 +69,7 @@ describe("docker compose with the profile ha", () => {
     });
   });
 
-  it("the profile ha loses no redemption in a switchover", async () => {
+  it("docker compose with the profile ha loses no redemption in a switchover", async () => {
     const leader = await untilWhole();
     await redeemDuring("switchover", async () => {
       await deployment.compose("exec", "-T", leader, "patronictl", "switchover", "--leader", leader, "--force");
@@ -77,7 +77,7 @@ describe("docker compose with the profile ha", () => {
     });
   });
 
-  it("the profile ha loses no redemption when a Redis master's container is killed and returns", async () => {
+  it("docker compose with the profile ha loses no redemption when a Redis master's container is killed", async () => {
     const roleOf = async (node: string) =>
       (await deployment.compose("exec", "-T", node, "redis-cli", "role")).split("\n")[0];
     const roles = await Promise.all(REDIS_NODES.map(roleOf));

@@ -73,7 +73,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const container = (pod: string): Yaml => CONTAINERS.findLast((each) => each.pod === pod);
 const SERVING = ["vouchers-api", "vouchers-worker", "vouchers-log"];
 
-it("every file for Kubernetes except prometheus.yaml is used, and all are YAML without repeated keys", () => {
+it("every Kubernetes file but prometheus.yaml is used, and all are YAML without repeated keys", () => {
   for (const file of FILES) expect(parseFile(file).length, file).toBeGreaterThan(0);
   const used = [
     ...base.resources.map((file: string) => join(BASE, file)),

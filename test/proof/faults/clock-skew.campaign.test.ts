@@ -16,7 +16,7 @@ afterEach(() => {
 it.each([
   ["an hour ahead", HOUR_MS],
   ["an hour behind", -HOUR_MS],
-])("reservations, deadlines and redemptions use the database's clock while the host's is %s", async (_how, skewMs) => {
+])("reservations, deadlines and redemptions use the database's clock if the host's is %s", async (_how, skewMs) => {
   const validUntil = new Date(Date.now() + HOUR_MS / 2);
   const [reserved, redeemed] = [await issue({ validUntil }), await issue({ validUntil })];
   // Shifts the clock of this process, which runs the API and the workers. The database's clock stays right.
@@ -41,7 +41,7 @@ it.each([
   expect((await rival.reserve(reserved.code)).status).toBe(200);
 });
 
-it("a sweeper whose clock is an hour ahead does not delay a later sweeper", async () => {
+it("a sweeper whose host's clock is an hour ahead does not delay a later sweeper", async () => {
   const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
   const swept = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + HOUR_MS, shouldAdvanceTime: true });

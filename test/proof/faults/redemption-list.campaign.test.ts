@@ -56,7 +56,7 @@ interface Reader {
 /** The latest `completeUntil` in any answer so far. */
 let latestTold = "";
 
-it("readers list each redemption once, and none before completeUntil, during 64 slow writers", async () => {
+it("readers see each redemption once, and none after completeUntil has passed its time", async () => {
   const vouchers = (await issueVouchers(db, partner, VOUCHERS)).map(({ id }) => id);
   await db.query(SLOW_COMMITS);
   let endedAt: string | null = null;

@@ -53,7 +53,7 @@ it("checkOrder accepts answers to public reads of events with any secret", () =>
   expect(brokenBy(history)).toEqual([]);
 });
 
-it("checkOrder judges a secret by its earliest end", () => {
+it("checkOrder judges answers to a secret by the secret's earliest end", () => {
   const history = new History();
   history.secretEnds.push({ ...ENDED, graceMs: 60_000 }, { ...ENDED, graceMs: 0 });
   const ask = askWith("ended", "lookUp");

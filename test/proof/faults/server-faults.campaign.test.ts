@@ -96,7 +96,7 @@ it("reserve and redeem answer 503 in time while Redis hangs, and look-ups answer
   expect(await countRedemptions([order.id])).toBe(1);
 });
 
-it("an API and a worker that get SIGTERM under load exit 0 and answer every accepted request", async () => {
+it("an API and a worker that get SIGTERM under load answer every accepted request and exit with 0", async () => {
   const { apis, workers } = cluster;
   const wrong: Answer[] = [];
   const reset: string[] = [];

@@ -160,7 +160,7 @@ it("a process that starts after all others have stopped knows only the mark ids 
   await untilItRemembers(openProcess(shares()));
 });
 
-it("mark rows are kept for a day, and a process that knows only older ones is admitted like a new one", async () => {
+it("mark rows are kept for a day, and a process that knows only older rows is admitted like a new one", async () => {
   const frozen = openProcess();
   await untilItRemembers(frozen);
   const position = frozen.newest()?.position ?? 0;

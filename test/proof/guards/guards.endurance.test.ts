@@ -23,18 +23,22 @@ const SCHEMA_TESTS = [
   ["test"],
 ];
 
-it("each constraint, unique index and trigger has a test that fails without it", { timeout: ALL_MS }, async () => {
-  const seen = await readSeenConstraints();
-  const all = await readSchemaGuards();
-  expect(all.length).toBeGreaterThan(100);
-  const guards = all.filter(({ rule }) => !seen.has(rule));
-  expect(guards.length).toBeLessThan(all.length / 2);
-  const unnoticed = await findUnnoticed(guards, async ({ sql }) => {
-    for (const files of SCHEMA_TESTS) if (await turnsRed(files, { env: { BREAK_SCHEMA: sql } })) return true;
-    return false;
-  });
-  expect(unnoticed).toEqual([]);
-});
+it(
+  "each constraint, unique index and trigger has a test that fails if it is dropped",
+  { timeout: ALL_MS },
+  async () => {
+    const seen = await readSeenConstraints();
+    const all = await readSchemaGuards();
+    expect(all.length).toBeGreaterThan(100);
+    const guards = all.filter(({ rule }) => !seen.has(rule));
+    expect(guards.length).toBeLessThan(all.length / 2);
+    const unnoticed = await findUnnoticed(guards, async ({ sql }) => {
+      for (const files of SCHEMA_TESTS) if (await turnsRed(files, { env: { BREAK_SCHEMA: sql } })) return true;
+      return false;
+    });
+    expect(unnoticed).toEqual([]);
+  },
+);
 
 it("each listed guard in the code has a test that fails when the guard is taken out", { timeout: ALL_MS }, async () => {
   const unnoticed = await findUnnoticed(CODE_GUARDS, async (guard) => {

@@ -102,14 +102,14 @@ it("a client that does not read a large response is disconnected", async () => {
   await until(() => cutShort > 0);
 });
 
-it("a client that is idle between two requests is disconnected, and a fast client gets its answers", async () => {
+it("a client that pauses between two requests is disconnected, and a fast client gets its answers", async () => {
   const client = await open(ASK);
   await client.ended;
   expect(client.received()).toMatch(/^HTTP\/1\.1 200[\s\S]*\{"status":"ok"\}\n$/);
   expect((await partnerClient(`http://127.0.0.1:${limited.port}`, key).lookUp(code)).status).toBe(200);
 });
 
-it("a broken request gets 400, and its connection closes even if the client keeps its side open", async () => {
+it("a malformed request gets 400, and its connection closes even if the client keeps its side open", async () => {
   const client = await open("garbage\r\n\r\n");
   await client.ended;
   expect(client.received()).toContain('"code":"invalid_http"');
@@ -143,7 +143,7 @@ it.each([
   ["a chunk longer than its size", post(chunked, `1\r\n${hidden}0\r\n\r\n`)],
   ["a bare LF after a chunk size", post(chunked, `0\n\n${hidden}`)],
   ["NUL in a header", post("A: \0", hidden)],
-])("a broken request gets one answer, and a second request hidden in it gets none: %s", async (_title, bytes) => {
+])("a malformed request gets one answer, and a second request hidden in it gets none: %s", async (_title, bytes) => {
   const client = await open(bytes);
   await client.ended;
   expect(client.received()).toMatch(/^HTTP\/1\.1 (400|401)/);
@@ -154,7 +154,7 @@ it.each([
   expect(countAnswers(client.received())).toBeLessThanOrEqual(2);
 });
 
-it("a request with a repeated key header or a key in a trailer is refused", async () => {
+it("a request with two key headers or a key in a trailer is refused", async () => {
   const twice = await open(
     `GET /partner/vouchers/${code} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\nX-Api-Key: ${key}\r\n\r\n`,
   );
@@ -164,7 +164,7 @@ it("a request with a repeated key header or a key in a trailer is refused", asyn
   expect(trailer.received()).toContain('"code":"missing_key"');
 });
 
-it("connections beyond the limit are closed without affecting others, and accepted again later", async () => {
+it("connections beyond the limit are closed without affecting others, and are accepted again later", async () => {
   const connectionsMax = 30;
   const full = await serve(null, { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000, connectionsMax });
   const crowd: Client[] = [];

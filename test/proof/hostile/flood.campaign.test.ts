@@ -41,7 +41,7 @@ it("500 silent connections and 200 incomplete requests do not delay other reques
 /** Maximum growth of the process's memory. The bodies in the next test take more than twice as much. */
 const GROWTH_MAX_MIB = 28;
 
-it("answered requests and unread responses use bounded memory", async () => {
+it("a flood of answered requests and unread responses uses bounded memory", async () => {
   const rounds = async (count: number) => {
     for (let round = 0; round < count; round++)
       await Promise.all(Array.from({ length: 4 }, () => pipeline(largeRequests(30))));

@@ -44,7 +44,7 @@ const { servers, db, partner, keys, issuer } = useService({ apis: [], workers: [
 
 beforeAll(run);
 
-it("the search of all output for secrets has output in every channel", () => {
+it("the run whose output is searched for secrets has written to every kind of output", () => {
   expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 409, 500, 503]));
   for (const [where, text] of Object.entries(emitted)) expect(text.length, where).toBeGreaterThan(150);
   expect(emitted.log).toContain('"constraint":"poisoned"');
