@@ -144,11 +144,11 @@ it.each([
   expect(isAllowed({ from, to, kind })).toBe(false);
 });
 
-it("each import in the source obeys the order of folders in FLOORS or a listed exception", () => {
+it("each import in the source goes down the layers in FLOORS or is a listed exception", () => {
   expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
 });
 
-it("FLOORS, the order of folders, lists each folder and top-level file of the source", () => {
+it("FLOORS, the list of layers, has each folder and top-level file of the source", () => {
   expect(FILES.map(roomOf).filter((room) => !FLOOR_OF.has(room))).toEqual([]);
 });
 
@@ -355,7 +355,7 @@ it("no object literal is spread directly into another object literal", () => {
   expect(spreadLiteralsOf([...HAND_WRITTEN.sources, ...HAND_WRITTEN.tests])).toEqual([]);
 });
 
-it("each module with SQL statements compares their parameters with their headers when it loads", () => {
+it("each module with SQL statements compares its parameters with the statements' headers when it loads", () => {
   const { unchecked, all } = countUnchecked();
   expect(all).toBeGreaterThan(200);
   expect(unchecked).toBe(0);

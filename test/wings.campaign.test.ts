@@ -83,7 +83,10 @@ it("the running service has each kind of part that a wing (removable feature) ad
 it.each([
   ...WINGS.map((wing) => ({ wings: [wing], tests: [] })),
   { wings: WINGS, tests: CORE_TESTS },
-])("the service without $wings compiles, keeps no trace of them, and $tests pass", async ({ wings, tests }) => {
+])("the service without $wings compiles and keeps no trace of these wings, and $tests pass", async ({
+  wings,
+  tests,
+}) => {
   const { directory, remove } = copyProject();
   try {
     for (const wing of wings) takeAway(directory, wing);

@@ -131,7 +131,7 @@ const ENDS = ["pg_cancel_backend", "pg_terminate_backend"] as const;
 
 it.each(
   ENDS,
-)("no administrative act or repeat of it returns a result if %s ends the wait for a standby", async (end) => {
+)("neither an administrative act nor its repeat returns a result if %s ends the wait for a standby", async (end) => {
   const cancels = end === "pg_cancel_backend" ? end : undefined;
   const { db } = opened.acts;
   const partner = await makePartner(db);

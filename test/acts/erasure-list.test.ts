@@ -41,7 +41,7 @@ async function listedSince(since: Date): Promise<string[]> {
 
 it.each(
   ACQUISITIONS,
-)("an erasure of a user with only a $kind adds a row to the list of erasures, if it erased anything", async ({
+)("an erasure of a user with only a $kind adds a row to the list of erasures, unless nothing was erased", async ({
   take,
 }) => {
   const userId = newUser("Mr. Violet");

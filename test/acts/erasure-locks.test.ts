@@ -10,7 +10,7 @@ import { useDatabase } from "../support/use-service.ts";
 
 const { db, partner } = useDatabase();
 
-it("an erasure processes locked vouchers last, and holds no voucher's lock while it waits", async () => {
+it("an erasure processes locked vouchers last, and holds no voucher's lock during its wait", async () => {
   const ids = await bought("a busy user", 30);
   const erased = await besideTransaction(db, (stuck) =>
     besideTransaction(db, async (passing) => {
@@ -57,7 +57,7 @@ const ERASERS: Record<string, [erasesAll: boolean, erase: (userId: string, id: s
 
 const CASES = Object.keys(ERASERS).flatMap((by) => Object.keys(TEXT_LOCKS).map((text) => ({ by, text })));
 
-it.each(CASES)("an erasure by $by keeps no voucher locked while it waits for the lock of a $text", async ({
+it.each(CASES)("an erasure by $by keeps no voucher locked during its wait for the lock of a $text", async ({
   by,
   text,
 }) => {

@@ -221,7 +221,7 @@ it("an erasure replaces a text with its HMAC-SHA-256 under the organization's ow
   expect(await refusalOf("owner", "UPDATE erasure_keys SET key = sha256('1') WHERE owner <> $1", "none")).toBe(REFUSED);
 });
 
-it("only an erasure can change an audit entry, and it replaces only whole texts", async () => {
+it("only an erasure can change an audit entry, and an erasure replaces only whole texts", async () => {
   const user = newUser();
   const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
     VALUES ('me', 'here', 'member add', $1, 'Member', $2, NULL, '{"role": "owner"}') RETURNING id`;
@@ -400,7 +400,7 @@ it("an erasure replay after a restore repeats each erasure with the same replace
   expect(await replayErasures(ctx, listed)).toEqual({ vouchers: 0, events: 0, references: 0, otherEvents: 0 });
 });
 
-it("an erasure's count includes vouchers from which it removed only release reasons", async () => {
+it("an erasure's count includes vouchers from which the erasure removed only release reasons", async () => {
   const user = newUser();
   for (const { id } of [await issue(), await issue()]) {
     await append(id, "voucher.instance.bought", {});

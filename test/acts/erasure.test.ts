@@ -125,7 +125,7 @@ it("a reference that an old release redeemed again after an erasure gets the sec
   expect((await till.redeem({ ...body, code: (await issue()).code })).body).toMatchObject(repeated);
 });
 
-it("an erased event keeps its hashes and names the event that erased it, and the chain stays intact", async () => {
+it("an erased event keeps its hashes and names the erasing event, and the chain stays intact", async () => {
   const { id, code, body } = await redeem();
   const { body: before } = await till.events(code);
   await erase(ofOrder(body.externalRef), "asked for");

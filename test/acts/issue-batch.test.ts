@@ -9,7 +9,7 @@ import { useService } from "../support/use-service.ts";
 
 const { partner, db } = useService({ apis: [], workers: [] });
 
-it("an import of codes that fails during a COPY ends the COPY before it rolls back", async () => {
+it("an import of codes that fails during a COPY ends the COPY before the rollback", async () => {
   const pool = new pg.Pool({ ...db.options, max: 1 });
   const statements: string[] = [];
   pool.on("connect", (client) => {

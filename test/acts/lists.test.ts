@@ -102,7 +102,7 @@ describe("a list with filters", () => {
   const ids = async <Name extends ListName>(name: Name, filters: Filters<(typeof LISTS)[Name]>) =>
     idsOf((await listCatalog({ pool: servers.db }, LISTS[name], filters, { after: "", limit: 100 })).items);
 
-  it("a list with several filters shows only entries that match all of them", async () => {
+  it("a list with several filters shows only entries that match all filters", async () => {
     const [, partner] = partners;
     if (partner === undefined) throw new Error("no partner");
     const { organizationId: org, brandId: brand, productId: product } = partner;

@@ -184,7 +184,7 @@ it("a suspension of a batch waits for a redeem that began before the suspension"
   expect(await suspendAll(batchId)).toEqual({ suspended: 0, alreadyFinal: 1 });
 });
 
-it("Postgres refuses the redemption of a voucher whose last events say that it is suspended", async () => {
+it("Postgres refuses the redemption of a voucher that is suspended by its last event", async () => {
   const { id } = await issueVoucher(db, partner);
   await suspend(id);
   const redeem = db.query("UPDATE vouchers SET status = 'Redeemed', redeemed_at = now() WHERE id = $1", [id]);
@@ -246,7 +246,7 @@ it("a claim never gets a voucher that was suspended, individually or with its ba
   expect(await typesOf(id)).toEqual(["issued", "suspended", "resumed", "suspended", "resumed", "claimed"]);
 });
 
-it("a suspension and an extension of one voucher at the same time both take effect", async () => {
+it("a simultaneous suspension and extension of one voucher both take effect", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const validUntil = later(90);

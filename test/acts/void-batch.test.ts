@@ -133,7 +133,7 @@ it("voidBatch without a time limit voids each locked voucher when its lock is re
   expect(await voiding.voiding).toEqual({ voided: 50, alreadyFinal: 0 });
 });
 
-it("voidBatch with a time limit skips vouchers that stay locked, and voids the others", async () => {
+it("voidBatch with a time limit voids all vouchers except those that stay locked", async () => {
   const { batchId, vouchers } = await issueBatch(3);
   const [stuck = "", freed = ""] = vouchers.map(({ id }) => id);
   const result = await besideTransaction(servers.db, (first) =>

@@ -37,7 +37,9 @@ it.each(
     expect(await read(encode(TEXT + end)), JSON.stringify(end)).toEqual(["WXYZ-1234", "ABCD-5678"]);
 });
 
-it.each(ENCODINGS)("a file of printed codes in %s is refused if it ends inside a character", async (_, encode) => {
+it.each(
+  ENCODINGS,
+)("a file of printed codes in %s is refused if the file ends inside a character", async (_, encode) => {
   for (const last of ["É", "€", "𝟘", "8", "\n"]) {
     const whole = encode(TEXT + last);
     for (let cut = 1; cut < encode(last).length; cut++) {

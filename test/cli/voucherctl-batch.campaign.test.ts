@@ -481,7 +481,7 @@ describe("voucherctl batch void", () => {
     expect(await voucherctl.text(`batch void ${id}`)).toBe(text);
   });
 
-  it("batch void stops on Ctrl-C and prints how many vouchers it voided, and the next run voids the rest", async () => {
+  it("batch void stops on Ctrl-C and prints the voided number, and the next run voids the rest", async () => {
     const { id } = await voucherctl.json(issue("--count 20000"));
     const voiding = startNode(["src/cli/main.ts", "batch", "void", id], { DATABASE_URL: servers.adminUrl });
     await untilStarted(async () => (await count(id, "Voided")) > 0);

@@ -396,7 +396,7 @@ describe("text output of voucherctl", () => {
   });
 });
 
-it("org create --sandbox creates a sandbox, and every command marks its data as a sandbox's", async () => {
+it("org create --sandbox creates a sandbox, and all commands mark its data as a sandbox's", async () => {
   const mark = { sandbox: true };
   const { id, ...more } = await voucherctl.json("org create --name Tests --sandbox");
   expect(more).toStrictEqual(mark);
@@ -430,7 +430,7 @@ it("product create sets no term and no label by default, and accepts another bra
   expect(await readRow("products", id)).toMatchObject(stored);
 });
 
-it("key create prints a working API key once, and key rotate and key revoke invalidate it", async () => {
+it("key create prints a working API key once, and key rotate and key revoke make it invalid", async () => {
   const own = `--org ${(await makePartner(db)).organizationId}`;
   expect(await voucherctl.json(`key list ${own}`)).toStrictEqual({ keys: [] });
   const [expiresAt, scopes] = ["2099-01-02T03:04:05.000Z", ["voucher.read", "voucher.redeem"]];

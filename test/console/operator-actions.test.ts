@@ -191,7 +191,7 @@ it("a console form shows the present values, and changes nothing if it is sent u
     ).toEqual([]);
 });
 
-it("the console sets a brand's logo and colour, and pages load them from cacheable addresses", async () => {
+it("the console sets a brand's logo and colour, and pages load both from cacheable addresses", async () => {
   const offer = await makeOffer(db, 1);
   const { rows } = await db.query("SELECT brand_id AS brand FROM products WHERE id = $1", [offer.productId]);
   const path = `/brands/${rows[0].brand}/change`;
@@ -234,7 +234,7 @@ it("the console sets a brand's logo and colour, and pages load them from cacheab
   expect((await browse(api.url + face[0])).status).toBe(404);
 });
 
-it("the console creates a second entity with the same name only after the operator confirms it", async () => {
+it("the console creates a second entity with the same name only after the operator's confirmation", async () => {
   const { organizationId } = await makePartner(db);
   const form = `/organizations/${organizationId}/brands/new`;
   await go(form, { name: "Twin" });
@@ -416,7 +416,7 @@ it("a printed label shows brand, product, price and last valid day, in the organ
   }
 });
 
-it("the print sheet has the first 24 serials of a batch or the chosen ones, and wrong serials get 400", async () => {
+it("the print sheet has the first 24 serials or the chosen serials, and wrong serials get 400", async () => {
   const { vouchers, batchId } = await makeBatch(80);
   expect((await open(`/batches/${batchId}/print`)).text).toContain("Choose from 80 vouchers.");
   const first = await open(`/batches/${batchId}/print`, {});
@@ -598,7 +598,7 @@ it("a repeated console form for a new key shows no key, and names the key that t
   expect(again.text).not.toMatch(/pv[kt]_/);
 });
 
-it("a double click whose requests reach two processes issues one batch, and both responses link to it", async () => {
+it("a double click whose requests reach two processes issues one batch, and both responses name it", async () => {
   const { productId } = await makePartner(db);
   const other = await service.startApi({ OPS_WRITABLE: "true" });
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };

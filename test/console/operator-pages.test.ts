@@ -97,7 +97,7 @@ it("the operator pages find organizations by a part of the name, and list their 
   expect((await open("/audit?before=1.5")).status).toBe(400);
 });
 
-it("an operators' search by a reference lists all vouchers with it, or says that there is none", async () => {
+it("an operators' search by a reference lists all vouchers with the reference, or says so if none has it", async () => {
   expect(await search(REFERENCE)).toMatchObject({ status: 303, location: `/ops/vouchers/${redeemed.id}` });
   const [voucher] = await issueVouchers(db, stranger, 1);
   await foreign.redeem({ code: voucher?.code ?? "", externalRef: REFERENCE });
@@ -178,7 +178,7 @@ it("an organization's operator page shows its name and id, and says if the organ
   expect(named).toMatch(new RegExp(`<dt>Brands</dt><dd><a href="/ops/brands/brd_\\w+"><bdi>${rows[0].name}</bdi>`));
 });
 
-it("an empty list on an operator page links to the form that adds an entry, or names the command for it", async () => {
+it("an empty list on an operator page links to the form for a new entry, or names the command", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const { id: contractId } = await offerContract.run(provisioning(db), brandId, { user: "bob", endsAt: null });
   await acceptContract.run(provisioning(db), contractId, {});
@@ -416,7 +416,7 @@ it("a webhook endpoint's operator page shows its state and deliveries, escaped a
   }
 });
 
-it("every operator page about a sandbox's vouchers is marked as sandbox, and no page about live ones is", async () => {
+it("the operator pages mark a sandbox's vouchers as sandbox, and mark no live vouchers", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const [voucher] = await issueVouchers(db, sandbox, 1);
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);

@@ -76,7 +76,7 @@ describe("a pause of a queue", () => {
     expect((await open("/queues/redeem")).text).not.toContain("Paused");
   });
 
-  it("a queue's pause needs a reason, and a second pause changes neither the first nor its entry", async () => {
+  it("a queue's pause needs a reason, and a second pause is refused without an audit entry", async () => {
     const before = await newestEntry();
     for (const reason of ["", " ", "x".repeat(501)]) {
       expect((await send("/queues/redeem/pause", { reason })).status).toBe(400);
@@ -125,7 +125,7 @@ describe("a pause of a queue", () => {
 });
 
 describe("failed jobs on the queue pages", () => {
-  it("the queue pages list failed jobs with causes, and retry and remove them with audit entries", async () => {
+  it("the queue pages list failed jobs with causes, and can retry and remove them with audit entries", async () => {
     const before = await newestEntry();
     const [one = "", other = ""] = await failJobs();
     const { text } = await open("/queues/redeem");

@@ -313,7 +313,7 @@ describe("a proxy's JWT", () => {
   });
 });
 
-it("failed sign-ins do not block valid ones from the same address, and signing out asks again", async () => {
+it("failed sign-ins do not block valid sign-ins from the same address, and signing out asks again", async () => {
   const address = elsewhere();
   for (let attempt = 0; attempt < 12; attempt += 1) {
     expect(await codeOf({ ...basic("wrong"), ...address })).toBe("401 wrong_password");
@@ -328,7 +328,7 @@ it("failed sign-ins do not block valid ones from the same address, and signing o
   ]);
 });
 
-it("wrong sign-ins are limited per address, and do not block valid ones", async () => {
+it("wrong sign-ins are limited per address, and do not block valid sign-ins", async () => {
   const { id, name, token } = await makeOperator(db, "viewer");
   await rotateOperator.run(provisioning(db), id, { grace: 0 });
   const { headers } = await makeOperator(db, "viewer");

@@ -32,7 +32,7 @@ it("voiding a batch answers within five seconds while vouchers are locked, and a
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 119, alreadyFinal: 1, remaining: 0 });
 });
 
-it("voiding a batch answers within five seconds even if it gets each row lock just in time", async () => {
+it("voiding a batch answers within five seconds even if each row lock is obtained just in time", async () => {
   const { post } = await makeIssuer();
   const { batchId, vouchers } = await issueTestBatch(db, partner, 5);
   const holders = await Promise.all(vouchers.map(() => db.connect()));
@@ -56,7 +56,7 @@ it("voiding a batch answers within five seconds even if it gets each row lock ju
   expect((await post(`batches/${batchId}/void`)).body).toEqual(rest);
 });
 
-it("voiding a batch answers overloaded within five seconds if it gets no connection, and voids nothing", async () => {
+it("voiding a batch without a free connection answers overloaded within five seconds", async () => {
   const { post } = await makeIssuer();
   const { batchId } = await issueTestBatch(db, partner, 1);
   const { answer, issued } = await besideTransaction(db, async (outside) => {

@@ -83,7 +83,7 @@ describe("npm start with given servers", () => {
     expect(service.output()).toContain(`\nOff, each until its variable is set: ${off}.\n`);
   });
 
-  it("npm run demo names the variables to set if it lacks the running service's database", async () => {
+  it("npm run demo names the variables to set if the running service's database is unknown to it", async () => {
     const ended = await start("src/local/print-demo.ts", { DATABASE_URL: "", REDIS_URL: "" }).ended;
     expect(ended).toMatchObject({
       exitCode: 1,

@@ -218,7 +218,7 @@ it("a claim or purchase has the same time as its event", async () => {
   expect(rows).toEqual([{ equal: true }, { equal: true }]);
 });
 
-it("a buy skips locked vouchers while unlocked ones are left", async () => {
+it("a buy skips locked vouchers while unlocked vouchers are left", async () => {
   const offer = await makeOffer(servers.db, 3);
   const ids = idsOf(offer);
   await whileLocked(servers.db, ids.slice(0, 2), async () => {
@@ -237,7 +237,7 @@ it("a buy that finds only locked vouchers waits, and gets the first voucher that
   expect(acquired([await buy])).toEqual(idsOf(offer));
 });
 
-it("a buy that waits for locked vouchers answers sold_out if other calls acquire them", async () => {
+it("a buy that waits for locked vouchers answers sold_out if other calls acquire these vouchers", async () => {
   const offer = await makeOffer(servers.db, 2);
   const buyer = await as();
   const buy = await besideTransaction(servers.db, async (outside) => {

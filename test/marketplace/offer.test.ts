@@ -108,7 +108,7 @@ describe("decideOffers for every batch and caller", () => {
     );
   });
 
-  it("decideOffers orders batches with equal expiry by id, and refuses ReferrerOnly ones to other users", () => {
+  it("decideOffers orders batches with equal expiry by id, and refuses ReferrerOnly batches to other users", () => {
     const [first, second] = ["bat_1", "bat_2"].map((batchId) => offer({ batchId })) as [Offer, Offer];
     const idsOf = (supply: Offer[]) => {
       const decision = decideOffers(supply, STRANGER, NOW);

@@ -117,7 +117,7 @@ it.each([
   for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
 });
 
-it("the event of a claim or purchase stays Pending without a worker, and a redeem seals it first", async () => {
+it("the event of a claim or purchase stays Pending without a worker, and a redeem seals the event first", async () => {
   const offer = await makeOffer(servers.db, 1);
   const client = await signedIn(api.url, key);
   const reply = await client.buyListing(offer.listingId);
@@ -172,7 +172,7 @@ itOnOneRedis.each([
   },
 );
 
-it("a claim or purchase succeeds when the seal queue is full, and adds no job to it", async () => {
+it("a claim or purchase succeeds without a seal job when the seal queue is full", async () => {
   const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
   const claim = async () => {
     const offer = await makeOffer(servers.db, 1);

@@ -124,7 +124,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     await expectRefused(409, "window_closed", () => take(client, expired));
   });
 
-  it(`POST ${name} skips a reserved voucher, and gives it out after the reservation's end`, async () => {
+  it(`POST ${name} skips a reserved voucher, and gives the voucher out after the reservation's end`, async () => {
     const supply = await makeSupply(2);
     const [held, over] = supply.vouchers.map(({ id }) => id) as [string, string];
     await reservationVouchers(servers.db, [held], inSeconds(600));

@@ -253,7 +253,7 @@ it("the verification page shows that an entry was erased and that the history is
   expect(await page.locator("#entry-3 .mark.good").innerText()).toBe("Linked to entry 2");
 });
 
-it("the verification page is amber while an entry is pending, and reloads until it is sealed", async () => {
+it("the verification page is amber while an entry is pending, and reloads until the entry is sealed", async () => {
   const voucher = await issue();
   await appendPending(db, voucher.id, 1);
   const { page } = await visit(addressOf(voucher));

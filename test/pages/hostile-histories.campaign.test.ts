@@ -63,7 +63,7 @@ afterAll(() => void server.close());
 
 it.each(
   Object.keys(DRIVERS) as (keyof typeof DRIVERS)[],
-)("the verifier in %s gives the published verdict for every history of the test vectors", async (language) => {
+)("the verifier in %s gives the published result for every history of the test vectors", async (language) => {
   if (!HAS[language]) return;
   const API = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const script = resolve("docs", VERIFIERS[language]);

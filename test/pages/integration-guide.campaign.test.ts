@@ -213,7 +213,7 @@ describe.for(CLIENTS)("the guide's client in $language", ({ language, checkout, 
     expect((await shop.lookUp(second.code)).body.voucher.status).toBe("Active");
   });
 
-  it(`the guide's client in ${language} adds up a complete day to the cent, and reports incomplete ones`, async () => {
+  it(`the guide's client in ${language} adds up a whole day to the cent, and reports an incomplete day`, async () => {
     const vouchers = await issueVouchers(db, partner, 3);
     const times: string[] = [];
     for (const { code, serial } of vouchers) {
@@ -291,7 +291,7 @@ describe("the guide's order with several vouchers", () => {
     expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
   });
 
-  it("the guide's program for several vouchers redeems the others if one is refused after the payment", async () => {
+  it("the guide's program for several vouchers redeems the rest if one is refused after the payment", async () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
     const cancel = passOn((path, body) =>
@@ -381,7 +381,7 @@ describe.for(["bash", "js", "python", "php"] as const)("the guide's verifier in 
   beforeEach((context) => context.skip(!HAS[language], `${language} is not installed`));
   const verify = (env: Record<string, string>) => start(language, VERIFIERS[language], env).ended;
 
-  it(`the guide's verifier in ${language} accepts each event of a real chain, and reports Pending ones`, async () => {
+  it(`the guide's verifier in ${language} accepts each event of a real chain, and reports Pending events`, async () => {
     const { id, code } = await issue();
     await shop.redeem({ code, externalRef: `verified in ${language}`, note: 'für "Jürgen" 😀\\n\n\u0085' });
     await appendPending(db, id, 2);

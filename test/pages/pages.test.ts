@@ -40,7 +40,7 @@ it.each([
   ["page", ["application/json;q=0.4, text/html;q=0.5", "text/html;q=0.1, */*;q=0"]],
   ["JSON", [null, "*/*", "application/json", "application/json, text/plain, */*", "image/png", "text/html;q=0"]],
   ["JSON", ["text/html;q=0.5, application/json", "application/*, text/html;q=0.9", "text/html;q=x, */*;q=0.5"]],
-])("an address with both a page and JSON returns the %s for the Accept headers %s", async (what, accepts) => {
+])("an address that has a page and JSON returns the %s for the Accept headers %s", async (what, accepts) => {
   for (const accept of accepts) {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, kind } = await open(path, accept);
@@ -55,7 +55,7 @@ it.each([
   }
 });
 
-it("an address with both a page and JSON answers HEAD without a body, and other methods with 405", async () => {
+it("an address that has a page and JSON answers HEAD without a body, and other methods with 405", async () => {
   for (const path of ["/", chainPath(voucher.id)]) {
     const head = await open(path, BROWSER, "HEAD");
     expect([head.status, head.text, head.kind]).toEqual([200, "", "page"]);

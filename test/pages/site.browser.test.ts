@@ -217,7 +217,7 @@ async function call(
   return { status, body: JSON.parse(await live.locator(".highlight-code code").first().innerText()) };
 }
 
-it("the API reference page sends calls with a partner's key, which it does not store, or a user's token", async () => {
+it("the API reference page sends calls with a partner's key or a user's token, and stores no key", async () => {
   const { code } = await issue();
   const { key } = keys.till;
   const { productId, vouchers } = await makeOffer(db, 1);

@@ -385,7 +385,7 @@ it.each(
 
 it.each(
   secretNames(CONFIG_PARTS),
-)("the configuration reads %s from a file or from a variable, but refuses both", (name) => {
+)("the configuration reads %s from a file or from a variable, but refuses both at once", (name) => {
   const value = VALID[name] ?? "p".repeat(16);
   const { [name]: _, ...others } = VALID;
   const file = { [`${name}_FILE`]: secretFile };
@@ -559,7 +559,7 @@ it.each([
   ["DEBUG", "*"],
   ["DEBUG", "express:*,ioredis:redis"],
   ["DEBUG", "io* -ioredis:*"],
-])("every process and command refuses %s=%s, because it would disclose secrets", (name, value) => {
+])("every process and command refuses %s=%s, because this setting would disclose secrets", (name, value) => {
   const env = { ...REQUIRED, [name]: value };
   for (const readIt of [readApiConfig, readWorkerConfig, readDatabaseUrl, readGranteePasswords, readWebhookConfig])
     expect(() => readIt(env)).toThrow(new RegExp(`^${name} is .+; unset it[^\n]+$`));

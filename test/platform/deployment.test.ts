@@ -60,7 +60,7 @@ it("DatabaseFence treats a restarted server as another server, and closes all ea
   ]);
 });
 
-it("DatabaseFence admits a second login only to the server in use, and closes it with the others", async () => {
+it("DatabaseFence admits a second login only to the server in use, and closes both together", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001");
   await expect(deployment.admitLogin(new Connection(server).client)).rejects.toThrow("not been reached yet");
@@ -89,7 +89,7 @@ it("a starting process waits for other processes' silence, then refuses a server
   expect([deployment.serverId, shared.memory?.started]).toEqual(["d/db/00000001/2", "2"]);
 });
 
-it("a process that started without Redis leaves its server if Redis names a mark row that it lacks", async () => {
+it("a process that started without Redis leaves a server that lacks the mark row named in Redis", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   let read: SharedMemory["read"] = async () => null;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
@@ -287,7 +287,7 @@ it("a process refuses a server without its newest mark row, unless an operator a
   expect(deployment.memory?.newest).toBeNull();
 });
 
-it("a connection whose check ends after a newer mark row was read must have that row too", async () => {
+it("a connection whose check ends after a newer mark row was read must lead to a server with this row", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);

@@ -21,7 +21,7 @@ it("normaliseText normalises texts up to a maximum length in bytes, and returns 
   expect([isLongerThan("é", 2), isLongerThan("é", 1), isLongerThan("😀", 3)]).toEqual([false, true, true]);
 });
 
-it("a text's length is counted in code points, but a text with too many UTF-16 units is not counted", () => {
+it("a text's length is counted in code points, and a text with too many UTF-16 units is refused uncounted", () => {
   expect(hasAtMost("😀".repeat(128), 128)).toBe(true);
   expect(hasAtMost("😀".repeat(129), 128)).toBe(false);
   const counted = vi.spyOn(Buffer, "byteLength");

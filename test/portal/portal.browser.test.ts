@@ -116,7 +116,7 @@ it("a portal search without a result shows a page that passes axe, with no searc
   await expectSound(visited, `portal, nothing found, ${look}`);
 });
 
-it("a partner's user downloads an order's receipt from the portal and verifies it there", async () => {
+it("a partner's user downloads an order's receipt from the portal and verifies the receipt there", async () => {
   const { page, complaints } = await visit(`${api.url}/portal/orders/order-of-the-page`);
   expect(await page.locator(".life").innerText()).not.toContain("key_");
   expect(await page.getByRole("textbox", { name: "Receipt" }).isVisible()).toBe(false);
@@ -174,7 +174,7 @@ it("the portal's monthly statement fits on one side of A4, with any number and l
   expect([...new Set((await page.evaluate(sizes)) as string[])].filter((size) => parseFloat(size) > 12)).toEqual([]);
 });
 
-it("a portal statement that the log has not signed yet asks its reader to reload the page", async () => {
+it("a portal statement that is not signed by the transparency log yet asks its reader to reload the page", async () => {
   const { page } = await visit(api.url + UNSIGNED_STATEMENT);
   expect(await page.getByText("It becomes final in a few seconds: then reload the page.").count()).toBe(1);
 });

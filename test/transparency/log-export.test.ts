@@ -7,7 +7,7 @@ const { at, issue, begin, run, exportTo, monitor } = useLog();
 const FULL = ["tile/0/000", "tile/entries/000"];
 const REPLACED = ["checkpoint"];
 
-it("a log export into a served directory replaces each changed file in one step, and keeps the others", async () => {
+it("a log export into a served directory replaces each changed file in one step, and no other file", async () => {
   await issue(300);
   await begin();
   await run();

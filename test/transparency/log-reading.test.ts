@@ -76,7 +76,7 @@ describe("after a checkpoint is published", () => {
     expect(page).toContain("Last pass Unknown: no worker with the log's key has run");
   });
 
-  it("the log's checkpoint and policy are public, including for pages of other origins", async () => {
+  it("the transparency log's checkpoint and policy are public, including for pages of other origins", async () => {
     const { status, headers, bytes } = await get("checkpoint");
     expect(status).toBe(200);
     expect(parseCheckpoint(bytes.toString())).toMatchObject({ origin: "vouchers.test/log", size: 301 });
@@ -195,7 +195,7 @@ describe("after a checkpoint is published", () => {
     }
   });
 
-  it("a final monthly statement is served once the log has signed it, and the signature verifies offline", async () => {
+  it("a final monthly statement is served once the log has signed it, and its signature verifies offline", async () => {
     const month = "2025-03";
     await bypassTriggers(servers.db, "UPDATE redemptions SET redeemed_at = '2025-03-01' WHERE external_ref = 'early'");
     await closeRedemptions(servers.db);

@@ -124,7 +124,7 @@ it("a saved copy of the downloadable verifier page uses the policy that was save
   expect(complaints).toEqual([]);
 });
 
-it("the downloadable verifier page's content security policy allows no other script and no request", async () => {
+it("the downloadable verifier page's content security policy allows only its own script, and no request", async () => {
   const forged = `<script>document.title = "forged"</script><img src="${api.url}/assets/x">`;
   const { page, complaints } = await visit("about:blank");
   const requests: string[] = [];

@@ -91,7 +91,7 @@ it("a fault that returns within a minute keeps its start time, and causes no new
   expect(told()).toEqual(["begin"]);
 });
 
-it("a fault that only some processes find is not ended by the others, and is reported once", async () => {
+it("a fault that only one of two processes finds is not ended by the other, and is reported once", async () => {
   const { startTwo, told } = await open();
   const [one, other] = await startTwo();
   for (let looks = 0; looks < 3; looks++) {

@@ -149,7 +149,7 @@ it.each<[why: string, changes: Partial<Facts>]>([
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([]);
 });
 
-it("the fault of unready API processes names them, and is red once they are half of all processes", () => {
+it("the fault of unready API processes names the processes, and is red once half of all are unready", () => {
   const unready = { unready: "No worker answers it." };
   const name = { subject: "api 1 on host", what: "An API process cannot serve requests: No worker answers it" };
   const severities = (others: ServiceProcess[], own: Partial<Facts> = unready) =>

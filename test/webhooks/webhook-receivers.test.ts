@@ -244,7 +244,7 @@ it("each example receiver with an empty secret accepts no request", () => {
 });
 
 it.runIf(hasProgram("openssl"))(
-  "verify-webhook.sh prints the body of a genuine webhook, and refuses all others",
+  "verify-webhook.sh prints the body of a genuine webhook, and refuses all other webhooks",
   () => {
     for (const [what, { id, timestamp, signature, body }] of [...FORGED, ...GENUINE]) {
       const headers = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };

@@ -89,7 +89,7 @@ describe("redeemOnce", () => {
     }
   });
 
-  it("redeemOnce redeems by a ticket, without a look-up if it is given the voucher's id", async () => {
+  it("redeemOnce redeems by a ticket, and looks nothing up if the caller passes the voucher's id", async () => {
     const { code } = await issue();
     const key = (await makeKey(service.db, service.partner.organizationId, { scopes: ["voucher.redeem"] })).key;
     const till = client({ apiKey: key });

@@ -13,14 +13,14 @@ const [, , , claimed, pending, erased]: History[] = chains;
 const MISSING = "The payload is missing, and no later event says that it was erased.";
 const ANOTHER_HASH = "The payload has another hash.";
 
-it("verifyHistory accepts valid chains of the test vectors, and locates the faults of the others", async () => {
+it("verifyHistory accepts the valid chains of the test vectors, and locates the faults of broken chains", async () => {
   for (const chain of chains) expect(await verifyHistory(chain), chain.name).toMatchObject({ intact: true });
   for (const { expected, ...chain } of broken) {
     expect(await verifyHistory(chain), chain.name).toMatchObject({ intact: false, sequence: expected.sequence });
   }
 });
 
-it("verifyHistory gives the published verdict for every hostile history", async () => {
+it("verifyHistory gives the published result for every hostile history", async () => {
   const wrong: object[] = [];
   for (const { name, history, verdict } of hostile) {
     const found = await verifyHistory(JSON.parse(history));

@@ -22,7 +22,7 @@ it("writeDurably replaces a file, which only its owner can then read", async () 
   expect(readdirSync(folder)).toEqual(["state"]);
 });
 
-it("writeDurably leaves no temporary file when it cannot rename, write or open", async () => {
+it("writeDurably leaves no temporary file if a rename, write or open fails", async () => {
   const target = join(folder, "directory");
   mkdirSync(target);
   const unwritable = { toString: () => "no text" } as unknown as string;

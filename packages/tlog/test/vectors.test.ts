@@ -12,7 +12,7 @@ const policy = await parsePolicy(vectors.policy);
 const data = leaves.map((leaf) => Buffer.from(leaf, "hex"));
 const rootOf = (size: number) => Buffer.from(roots.find((tree) => tree.size === size)?.root ?? "", "hex");
 
-it("the published log vectors have the keys, leaf and receipt of the design document", async () => {
+it("the published test vectors of the log have the keys, leaf and receipt of the design document", async () => {
   expect(keys.log.vkey).toBe("vouchers.example.com/log+412a5354+AVBhOSJS8YUZuac69DfFR5s+PPWy8XFhrhxffV8Q4pLe");
   expect(keys.witness.vkey).toBe("witness.example.net/w1+dae6b252+BGPV4NqRhsKCW8ThKxsfxdDySxDeCb5NYgPAxKGDiPZD");
   expect(leaves[2]).toMatch(/^58493e99.*307c98$/);
@@ -27,7 +27,7 @@ const bytes = (hashes: string) =>
     .filter((node) => node !== "")
     .map((node) => Buffer.from(node, "hex"));
 
-it("the verifier accepts each proof of the log vectors only for its own leaf and tree", async () => {
+it("the verifier accepts each proof of the test vectors only for the proof's own leaf and tree", async () => {
   for (const { index, size, hashes } of inclusionProofs) {
     const proof = bytes(hashes);
     const leaf = await hashLeaf(data[index] as Buffer);
@@ -53,7 +53,7 @@ it("the verifier accepts each proof of the log vectors only for its own leaf and
   }
 });
 
-it("the published log vectors have at least 24 different broken receipts", () => {
+it("the published test vectors of the log have at least 24 different broken receipts", () => {
   expect(broken.length).toBeGreaterThanOrEqual(24);
   const all = [...broken, ...receipts].map(({ receipt }) => receipt);
   expect(new Set(all).size).toBe(all.length);

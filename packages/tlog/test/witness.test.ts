@@ -63,7 +63,7 @@ describe("a witness server", () => {
     next.close();
   });
 
-  it("a witness server that finds a damaged state releases it, and leaves the state's file unchanged", async () => {
+  it("a witness server that finds a damaged state closes the state, and leaves its file unchanged", async () => {
     writeFileSync(state, '{"log.example":');
     for (const _ of [1, 2]) await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(/is damaged/);
     expect(readFileSync(state, "utf8")).toBe('{"log.example":');

@@ -10,11 +10,11 @@ const PUBLISHED = readFileSync(LOG_VECTORS_FILE, "utf8");
 const { leaves, roots, inclusionProofs, consistencyProofs }: LogVectors = JSON.parse(PUBLISHED);
 const data = leaves.map((leaf) => Buffer.from(leaf, "hex"));
 
-it("generating the published log vectors again yields the same bytes", async () => {
+it("generating the published test vectors of the log again yields the same bytes", async () => {
   expect(await renderLogVectors()).toBe(PUBLISHED);
 });
 
-it("the published log vectors have the same roots and proofs as a second implementation", () => {
+it("the published test vectors of the log have the same roots and proofs as a second implementation", () => {
   const numbers = Array.from({ length: 70_000 }, (_, index) => createHash("sha256").update(String(index)).digest());
   for (const { leaves: kind, size, root } of roots) {
     expect(naiveRoot((kind === "events" ? data : numbers).slice(0, size)).toString("hex"), `${size}`).toBe(root);

@@ -216,7 +216,7 @@ describe.each(ROLES)("the role %s", (role) => {
 describe("pva_api", () => {
   const as = (statement: string, values: unknown[] = []) => tryAs("pva_api", () => owner.query(statement, values));
 
-  it("pva_api can change an event only by sealing it, and only once", async () => {
+  it("pva_api can change an event only once, by sealing it", async () => {
     const partner = await makePartner(db);
     const [voucher] = await issueVouchers(db, partner, 1);
     await inRolledBack(async () => {

@@ -46,7 +46,9 @@ it("each event of the published test vectors repeats the values of its payload",
   }
 });
 
-it.each(chains)("both verifiers of chains accept the valid chain of the test vectors: $name", (chain) => {
+it.each(
+  chains,
+)("the service's and an independent verifier accept the valid chain of the test vectors: $name", (chain) => {
   expect(verifyServedChain(chain.events, chain.entityId)).toBeNull();
   expect(verifyOwn(chain)).toBeNull();
 });
@@ -74,7 +76,7 @@ const INDEPENDENT_WORDS: Record<ChainFault, string> = {
 
 it.each(
   broken,
-)("both verifiers of chains find the expected fault in the test vectors' broken chain: $name", (chain) => {
+)("the service's and an independent verifier find the fault in the test vectors' chain: $name", (chain) => {
   const { sequence, finding } = chain.expected;
   const words = INDEPENDENT_WORDS[finding].replace("#", String(sequence));
   expect(verifyServedChain(chain.events, chain.entityId)).toMatch(new RegExp(words));
@@ -104,7 +106,7 @@ function isRow({ sequence, eventType, code, occurredAt, ...event }: VectorEvent)
   );
 }
 
-it("both verifiers of chains give the published verdict for every hostile history", () => {
+it("the service's and an independent verifier give the published result for hostile histories", () => {
   const wrong: object[] = [];
   let rows = 0;
   for (const { name, history, verdict } of hostile) {

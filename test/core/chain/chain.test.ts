@@ -255,7 +255,7 @@ it.each([
   '{"v":"\\ud800"}',
   "null",
   "{}",
-])("verifyChain rejects the payload %s, even if recordHash and the voucher's last hash match it", (payload) => {
+])("verifyChain rejects the payload %s, even if recordHash and the voucher's last hash match", (payload) => {
   const problem = expect.stringMatching(/payload/);
   expect(verify(withPayload(3, () => payload))).toEqual({ sequence: 3, problem });
 });
@@ -263,7 +263,7 @@ it.each([
 it.each(
   `v entityType entityId sequence eventType code occurredAt previousHash actorConnectedId
   actorIsEmployee`.split(/\s+/),
-)("verifyChain rejects a payload with another %s or without it, even if the hashes match the payload", (field) => {
+)("verifyChain rejects a payload with another %s or without this field, even if the hashes match", (field) => {
   for (const value of ["another", 7, false, ["key_1"], undefined]) {
     const change = (payload: string) => {
       const fields = Object.entries({ ...JSON.parse(payload), [field]: value });
@@ -274,7 +274,7 @@ it.each(
   }
 });
 
-it("verifyChain rejects an event whose previousHash was changed in both payload and row", () => {
+it("verifyChain rejects an event whose previousHash was changed in the payload and in the row", () => {
   const elsewhere = "f".repeat(64);
   const change = (payload: string) => payload.replace(SECOND.recordHash ?? "", elsewhere);
   const problem = "previousHash is not the hash of the event before";

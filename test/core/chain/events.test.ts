@@ -180,7 +180,7 @@ it("a voucher's events come in pages by `after` and `limit`, in order of sequenc
   }
 });
 
-it("a wrong `after` or `limit` gets a 400 that names it, and unknown parameters are ignored", async () => {
+it("a wrong `after` or `limit` gets a 400 that names the parameter, and unknown parameters are ignored", async () => {
   const voucher = await issue();
   const queries = ["-1", "1.5", "", "2147483648", "1&after=2"].map((value) => ["after", value] as const);
   for (const [name, value] of [...queries, ...["0", "1001", "1e2", "%00"].map((value) => ["limit", value] as const)]) {

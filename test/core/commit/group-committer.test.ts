@@ -22,7 +22,7 @@ it("two owners' jobs find room and connections while a third owner's jobs wait f
   expect((await Promise.all(crowd)).filter((result) => result === 1)).toHaveLength(12);
 });
 
-it("a group committer that closes accepts no item, and closes after it has decided all accepted ones", async () => {
+it("a closing group committer accepts no item, and closes after it has decided all accepted items", async () => {
   const { committer, waiting, free } = startCommitter();
   const accepted = committer.submit({ owner: "one", row: "a row" });
   const closed = committer.close().then(() => "closed");

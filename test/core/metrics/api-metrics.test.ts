@@ -126,7 +126,7 @@ it("the metrics count refusals by code, including invalid HTTP, and each counter
   }
 });
 
-it("the metrics count the batches of concurrent look-ups and the look-ups in them", async () => {
+it("the metrics count the batches of look-ups, and the look-ups in these batches", async () => {
   const { code } = await issue();
   const labels = { batch: "lookups" };
   const before = await scrape(api.metricsUrl);
@@ -155,7 +155,7 @@ it("the API reports batches of reservations, and the worker batches of redeems",
 });
 
 describe("the backlog", () => {
-  it("the metrics count live reservations, but not expired ones", async () => {
+  it("the metrics count live reservations, but not expired reservations", async () => {
     const before = (await reported("voucher_live_reservations")) ?? 0;
     const [reserved, over] = [await issue(), await issue()];
     const { body } = await till.reserve(reserved.code);

@@ -5,7 +5,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("a stall of the event loop is reported once, even if it is read before the next timer fires", () => {
+it("a stall of the event loop is reported once, even if the meter is read before the next timer fires", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   let nowMs = 5_000;
   const pass = (ms: number, ticks: number) => {

@@ -45,7 +45,7 @@ it("the sweeper's metrics show each task as 0 from the start, then its runs and 
   expect(await read("voucher_sweep_failures_total", { task: "expireReservations" })).toBe(0);
 });
 
-it("the sweeper counts verified chains, and each API reports a broken chain until it is intact again", async () => {
+it("the sweeper counts verified chains, and each API reports a broken chain until the chain is intact", async () => {
   const vouchers = await issueVouchers(servers.db, partner, 20);
   const before = await read("voucher_chains_checked_total");
   await until(async () => (await read("voucher_chains_checked_total")) > before);
@@ -112,7 +112,7 @@ describe("the wait of a redeem", () => {
   });
 });
 
-it("a worker of the transparency log is not ready while it cannot publish, and reports why", async () => {
+it("a worker of the transparency log reports why the log cannot publish, and is not ready meanwhile", async () => {
   const files = makeTlogFiles();
   servers.onClose(async () => files.remove());
   const anchors = `${files.directory}/anchors`;

@@ -48,7 +48,7 @@ it("the page of an organization's last calls shows each call's key, route, statu
   expect((await pageOf("org_none")).status).toBe(404);
 });
 
-it("a search by request id finds a call of the last hour, and each view of it adds an audit entry", async () => {
+it("a search by request id finds a call of the last hour, and each view of the call adds an audit entry", async () => {
   const looks = async () =>
     (
       await db.query("SELECT FROM audit_entries WHERE command = 'page calls' AND entity_id = $1", [
@@ -97,7 +97,7 @@ it("a request id that equals a reference is echoed, but neither logged nor store
   expect(JSON.stringify([stored, lines])).not.toContain(requestId);
 });
 
-it("the page of calls and the log mark a request id that the caller chose", async () => {
+it("the page of calls and the process log mark a request id that the caller chose", async () => {
   const { organizationId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId);
   const lines: Record<string, unknown>[] = [];

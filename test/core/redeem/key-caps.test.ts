@@ -135,7 +135,7 @@ it("the redemptions table has only one unconditional AFTER INSERT trigger", asyn
   expect(rows).toEqual([{ name: "redemptions_checked" }]);
 });
 
-it("a change of a key's daily limits must name at least one of them", async () => {
+it("a change of a key's daily limits must name at least one limit", async () => {
   const { id } = await makeCapped({});
   await expect(change(id, {})).rejects.toThrow(InvalidValues);
 });

@@ -224,7 +224,7 @@ it("a second delivery of a redeem job whose caller got voucher_busy redeems noth
   await workers.close();
 });
 
-it("a redeem that the process reads after it was frozen answers redeem_unknown and adds no job", async () => {
+it("a redeem that a process reads after a freeze answers redeem_unknown and adds no job", async () => {
   const { code } = await issue();
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];

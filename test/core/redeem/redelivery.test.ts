@@ -111,7 +111,7 @@ it("a redeem job past its deadline redeems nothing on another database server th
   await expectUntouched(id);
 });
 
-it("a redeem job redeems nothing if its deadline passes while it waits in the queue", async () => {
+it("a redeem job redeems nothing if its deadline passes while the job waits in the queue", async () => {
   const { id } = await issue();
   const deadline = new Date((await databaseTime(db)).getTime() + 50);
   const attempt = newAttempt(id);

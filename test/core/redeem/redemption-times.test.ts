@@ -137,7 +137,7 @@ it("a REPEATABLE READ or SERIALIZABLE transaction cannot insert a redemption", a
   }
 });
 
-it("the list orders redemptions of the same time by voucher, and a page may end between two of them", async () => {
+it("the list orders redemptions of the same time by voucher, and a page may end between these", async () => {
   const ids = [await issue(), await issue(), await issue()].toSorted();
   const redeemedAt = await now();
   await besideTransaction(servers.db, async (outside) => {
@@ -155,8 +155,8 @@ it("the list orders redemptions of the same time by voucher, and a page may end 
   expect(listed).toEqual(ids);
 });
 
-describe("completeUntil that two processes answer in turn", () => {
-  it("completeUntil never decreases when two processes answer in turn", async () => {
+describe("completeUntil in answers of two processes", () => {
+  it("completeUntil never decreases when two processes answer alternately", async () => {
     const [first, second] = [openProcess(), openProcess()];
     const before = await first();
     // The second process may get a later completeUntil only after a millisecond.

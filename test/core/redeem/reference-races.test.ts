@@ -111,7 +111,7 @@ describe("two workers that redeem under the same references", () => {
     expect(await redeemedBy(["given-up"])).toEqual(new Map([["given-up", [second]]]));
   });
 
-  it("two workers cannot redeem a voucher twice, even if they do not lock its row", async () => {
+  it("two workers cannot redeem a voucher twice, even without the lock on the voucher's row", async () => {
     const voucher = await issue();
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {

@@ -37,7 +37,7 @@ it("reservationToken throws without a secret", () => {
   expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow(/^no reservation token secret is configured$/);
 });
 
-it("a token secret's id is the first 8 hex digits of the secret's SHA-256, wherever it is in the list", () => {
+it("a token secret's id is the first 8 hex digits of the secret's SHA-256, at any position of the list", () => {
   expect(nameTokenSecrets([OLD, NEW])).toEqual([
     { id: idOf(OLD), secret: OLD },
     { id: idOf(NEW), secret: NEW },

@@ -113,7 +113,7 @@ it("ten simultaneous advances of a sandbox's clock move a reservation's end ten 
   expect(Date.parse(expiresAt) - Date.parse(reservation.expiresAt)).toBe(500_000);
 });
 
-it("an advance of a sandbox's clock waits for a locked voucher, and changes nothing if it stays locked", async () => {
+it("an advance of a sandbox's clock waits for a locked voucher, and changes nothing if the lock remains", async () => {
   const sandbox = await makeSandbox();
   const [till = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);

@@ -181,7 +181,7 @@ describe("a sandbox in the marketplace", () => {
     expect((await other.claimByLink(code)).body).toMatchObject({ alreadyConfirmed: false, sandbox: true });
   });
 
-  it("the marketplace fills each page with visible listings, however many hidden ones lie between them", async () => {
+  it("the marketplace fills each page with visible listings, however many listings are hidden", async () => {
     const before = await send("GET", `${api.url}/marketplace/listings?limit=100`);
     const last = before.body.listings.at(-1)?.id ?? "";
     for (let i = 0; i < 3; i++) await offerFromSandbox();
@@ -253,7 +253,7 @@ it("POST /sandbox/advance expires vouchers, seals their earlier events first, an
   expect(rows).toEqual([{ ...entry, entity_type: "Organization", after: advanced.body }]);
 });
 
-it("POST /sandbox/advance moves both times of a claim or buy window, which opens and later closes", async () => {
+it("POST /sandbox/advance moves the opening and the end of a batch's claim or buy window", async () => {
   const sandbox = await makeSandbox();
   const user = newUser();
   await makeMember(servers.db, { organizationId: sandbox.organizationId, userId: user, role: "owner" });

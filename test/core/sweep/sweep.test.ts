@@ -293,7 +293,7 @@ async function claimEarlier(vouchers: readonly IssuedVoucher[]): Promise<void> {
   );
 }
 
-it("a voucher with an overdue Pending event gets one seal job, which seals it", async () => {
+it("a voucher with an overdue Pending event gets one seal job, which seals the event", async () => {
   const { rows } = await db.query("SELECT voucher_id FROM voucher_events WHERE seal_status = 'Pending'");
   for (const { voucher_id } of rows) await sealVoucher(ctx, voucher_id);
   const [late, recent] = (await issueVouchers(db, partner, 2)) as [IssuedVoucher, IssuedVoucher];
@@ -378,7 +378,7 @@ const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
 const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}:sweep:id`));
 const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
 
-it("all workers share one schedule of sweeps, which they restore after Redis has lost it", async () => {
+it("all workers share one schedule of sweeps, and restore the schedule after Redis has lost it", async () => {
   // The time begins before the first worker's start, because on a busy machine the others start several intervals
   // later.
   const startedAt = performance.now();

@@ -27,7 +27,7 @@ beforeAll(async () => {
 it.each([
   [200, false],
   [12, true],
-])("%i simultaneous redeems of a voucher redeem it once (all read Active first: %s)", async (count, stuck) => {
+])("%i simultaneous redeems redeem their voucher once (all read Active first: %s)", async (count, stuck) => {
   const { code, id } = await issue();
   const replies = await redeemAtOnce(code, id, count, stuck, (n) => `many-${count}-${n}`);
   expect(countOutcomes(replies)).toEqual({ "200": 1, "409 voucher_used": count - 1 });

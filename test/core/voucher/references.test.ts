@@ -28,7 +28,7 @@ it.each([
   expect(formsOf(text).at(-1)).toBe(stored);
 });
 
-it("earlierFormOf returns a reference as releases up to 0.1.0 stored it, or null if it is unchanged", () => {
+it("earlierFormOf returns a reference as releases up to 0.1.0 stored it, or null if nothing differs", () => {
   expect(["order-1", " order-1 ", "\u2028order-1"].map(earlierFormOf)).toEqual([null, null, null]);
   expect(formsOf(" order-1 ")).toEqual(["order-1"]);
   expect(formsOf(" cafe\u0301 ")).toEqual(["cafe\u0301", "café"]);

@@ -94,7 +94,7 @@ it("every operation that changes a voucher answers 503 voucher_busy while its ro
 });
 
 // One test for all operations, because some calls wait for the database's clock.
-it("every operation that needs the database answers 503 unavailable without it", async () => {
+it("every operation that needs the database answers 503 unavailable while the database is unreachable", async () => {
   const needing = OPERATIONS.filter((operation) =>
     describedRefusals(operation).some(([, code]) => code === "unavailable"),
   );

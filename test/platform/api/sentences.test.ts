@@ -103,7 +103,7 @@ it("invalidFields names at most ten fields, each with its problem in the reader'
 
 const SCRIPTS = new URL("../../../src/pages/static/", import.meta.url);
 
-it("pages pass exactly those sentences to scripts that the scripts use", () => {
+it("pages pass exactly the sentences to their scripts that the scripts use", () => {
   const said = new Map<string, string[]>();
   for (const file of readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"))) {
     const text = readFileSync(new URL(file, SCRIPTS), "utf8");

@@ -5,7 +5,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it("a batcher runs a single item in the same turn of the event loop, without a timer", async () => {
+it("a batcher runs a single item at once, in the same turn of the event loop", async () => {
   const timers = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "setInterval")];
   const { batcher, begun } = startBatcher();
   const result = batcher.submit("a");
@@ -145,7 +145,7 @@ it("a result that is a promise delays only its own item of a batch, and a reject
   await expect(b).rejects.toThrow("failed at last");
 });
 
-it("a failed batch fails all its items, unless the batcher may split it", async () => {
+it("a failed batch fails all its items, unless the batcher may split the batch", async () => {
   const { batcher, begun, next } = startBatcher();
   const error = new Error("the database is away");
   const results = ["a", "b"].map((item) => batcher.submit(item));

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Shares, splitInTurns } from "../../../src/platform/batching/shares.ts";
 import { waitingMaxOfShard } from "../../../src/platform/queues/queue-settings.ts";
 
-it("Shares gives one owner three quarters of all places, and keeps some for each further owner", () => {
+it("Shares lets one owner use three quarters of the capacity, and each further owner a part of the rest", () => {
   const shares = new Shares(400);
   expect(["a", "b", "c", "d"].map((owner) => fill(shares, owner))).toEqual([300, 75, 19, 5]);
   shares.release("a");
@@ -10,7 +10,7 @@ it("Shares gives one owner three quarters of all places, and keeps some for each
   expect(shares.hasRoom("e")).toBe(true);
 });
 
-it("an owner that has released its places in Shares can take as many again", () => {
+it("an owner that has released its part of Shares can take as much again", () => {
   const shares = new Shares(8);
   expect(fill(shares, "a")).toBe(6);
   for (let n = 0; n < 6; n++) shares.release("a");

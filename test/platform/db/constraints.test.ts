@@ -814,7 +814,7 @@ describe("the events of a voucher's chain", () => {
     await rejected(TRIGGER, ONCE, update(change), [voucherId]);
   });
 
-  it("an event keeps its actor when it is sealed", async () => {
+  it("an event keeps its actor when the event is sealed", async () => {
     const voucherId = await pendingEvent({ actor_connected_id: "user-1", actor_is_employee: true });
     for (const column of [
       "actor_connected_id = NULL",
@@ -915,7 +915,7 @@ describe("vouchers and batches", () => {
     return id;
   }
 
-  it("a voucher cannot enter its batch's claim and buy windows after its issue, or return to them", async () => {
+  it("a voucher cannot enter its batch's claim and buy windows after its issue, and cannot return", async () => {
     const id = await newPickable();
     await accepted(...voucher("pickable = true")(id));
     await accepted(...voucher("pickable = false")(id));

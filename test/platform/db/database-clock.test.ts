@@ -32,7 +32,7 @@ it("a process ignores a jump of the database's clock until the clock is right ag
   expect(read(1_000, YEAR_MS, { trustedAt: new Date(START) })).toEqual({ decides: YEAR_MS, steady: YEAR_MS, ahead: 0 });
 });
 
-it("a process uses the time before a jump of the database's clock even before it has noticed the jump", () => {
+it("a process uses the time before a jump of the database's clock even before it notices the jump", () => {
   const { clock, pass } = openClock();
   pass(500);
   expect(clock.timeOf(new Date(START + YEAR_MS)).getTime()).toBe(START + 500 + SLACK_MS);

@@ -104,7 +104,7 @@ describe("settings of a database or a role", () => {
         () => "ALTER SYSTEM",
       ].map((alter) => [name, alter("db"), alter] as const),
     ),
-  )("migrations and processes refuse a hostile %s until it is reset with %s", async (name, _at, alter) => {
+  )("migrations and processes refuse a hostile %s until the setting is reset with %s", async (name, _at, alter) => {
     const database = await makeMigrated();
     const reset = () => run(`${alter(database)} RESET ${name}`, "SELECT pg_reload_conf()");
     onTestFinished(reset);

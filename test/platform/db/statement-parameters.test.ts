@@ -39,7 +39,7 @@ it.each([
   ["a parameter that may be null in SQL only", MOVE.replace("to_id", "to_id?"), DECLARED],
   ["a parameter that may be null in TypeScript only", MOVE.replace("note?", "note"), DECLARED],
   ["a parameter missing in TypeScript", MOVE, { fromId: text, toId: text }],
-])("an SQL statement with %s fails when its module declares it", (_, sql, parameters) => {
+])("an SQL statement with %s fails as soon as its module declares the statement", (_, sql, parameters) => {
   expect(() => load(sql).execute("move", parameters as typeof DECLARED)).toThrow(/^move has the parameters \(/);
 });
 

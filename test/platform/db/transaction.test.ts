@@ -82,7 +82,7 @@ it("a transaction sends its reads with BEGIN, and each read sees all earlier com
   expect(seen).toEqual({ before: [0, "read committed"], after: 1 });
 });
 
-it("a transaction sends its writes and COMMIT without waiting for results between them", async () => {
+it("a transaction sends its writes and COMMIT without waiting for the results of writes", async () => {
   const client = await pool.connect();
   const query = client.query.bind(client) as (...parts: unknown[]) => Promise<unknown>;
   const happened: string[] = [];

@@ -94,7 +94,7 @@ it("a stopping API does not wait for connections without a complete request", as
   await Promise.all([api.close(), ...sockets.map((socket) => once(socket.resume(), "close"))]);
 });
 
-it("a stopping API answers the first request of an open connection, then closes it", async () => {
+it("a stopping API answers the first request of an open connection, then closes the connection", async () => {
   const api = await startApi(servers, {}, CONNECTION_LIMITS);
   const { hostname, port } = new URL(api.url);
   const socket = connect(Number(port), hostname);

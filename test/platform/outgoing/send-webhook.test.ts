@@ -89,7 +89,7 @@ it("a webhook attempt skips a host name's private addresses, and uses its other 
   expect([good.connections, secret.connections]).toEqual([3, 0]);
 });
 
-it("a webhook attempt finds a working IPv4 or IPv6 address although those of the other family fail", async () => {
+it("a webhook attempt finds a working address although all addresses of the other IP version fail", async () => {
   const { port } = await receive({ host: "::1" });
   // No server listens at these addresses.
   const others = [2, 3, 4, 5, 6].map((last) => `127.0.0.${last}`);

@@ -211,7 +211,7 @@ it("Kubernetes gives containers more time to stop than the service needs", () =>
   }
 });
 
-it("the Kubernetes files copy the log's key to a file with the permissions that the service requires", async () => {
+it("the Kubernetes files copy the transparency log's key to a file with the required permissions", async () => {
   const settings = () =>
     readTlogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
   const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;

@@ -142,7 +142,7 @@ it("a frozen API process redeems nothing for a call whose retry another process 
   await until(async () => (await post(api, "redeem", order)).status === 200);
 });
 
-it("answers before a promotion agree with answers after it, even if waiting sessions are ended", async () => {
+it("answers before a promotion agree with answers after the promotion, even if waiting sessions end", async () => {
   const { key, otherKey } = own;
   const history = new History();
   const [redeemed, reserved, voided] = [newVoucher(), newVoucher(), newVoucher()];

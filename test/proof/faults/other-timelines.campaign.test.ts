@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => servers?.close());
 
-it("copies of a server wait while the original writes mark rows, and one replaces a hanging original", async () => {
+it("copies of a server wait while the original writes mark rows, and one replaces an original that hangs", async () => {
   const { postgres, open, makeMarks } = await openOriginal();
   const backup = await postgres.startHotCopy({ promoted: true });
   let originals = [open(postgres.url), open(postgres.url)];

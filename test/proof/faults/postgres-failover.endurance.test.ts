@@ -86,7 +86,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await assertInvariants(cluster.db);
   });
 
-  it("Postgres under Patroni waits for both standbys, and continues with one if the other one crashes", async () => {
+  it("Postgres under Patroni waits for two standbys, and continues with one if the other standby crashes", async () => {
     const standbyNames = async () => (await cluster.db.query("SHOW synchronous_standby_names")).rows[0];
     await postgres.configure({ synchronous_node_count: 2 });
     await until(async () => (await standbyNames()).synchronous_standby_names.startsWith("2 ("), 60_000);
@@ -121,7 +121,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     },
   );
 
-  it("Postgres under Patroni can lose redemptions with an asynchronous standby, and db check warns of it", async () => {
+  it("Postgres under Patroni can lose redemptions with an asynchronous standby, of which db check warns", async () => {
     await postgres.makeAsynchronous();
     expect(await check()).toEqual({ exitCode: 1, codes: ["no_synchronous_standby"] });
     const load = await startPartners();

@@ -110,7 +110,7 @@ it("a process accepts a promoted standby unless the standby lacks a mark row tha
   await untilItRemembers(known);
 });
 
-it("a process that starts after files were set back refuses them by the mark ids in Redis", async () => {
+it("a process that starts after files were set back refuses them because Redis has newer mark ids", async () => {
   const running = openProcess(shares());
   await loseMarks([running]);
   await untilRedisKnows(running);

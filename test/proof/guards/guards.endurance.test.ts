@@ -24,7 +24,7 @@ const SCHEMA_TESTS = [
 ];
 
 it(
-  "each constraint, unique index and trigger has a test that fails if it is dropped",
+  "for each constraint, unique index and trigger a test fails if the database lacks it",
   { timeout: ALL_MS },
   async () => {
     const seen = await readSeenConstraints();

@@ -143,7 +143,7 @@ it.each([
   ["a chunk longer than its size", post(chunked, `1\r\n${hidden}0\r\n\r\n`)],
   ["a bare LF after a chunk size", post(chunked, `0\n\n${hidden}`)],
   ["NUL in a header", post("A: \0", hidden)],
-])("a malformed request gets one answer, and a second request hidden in it gets none: %s", async (_title, bytes) => {
+])("a malformed request gets one answer, and a second request inside it gets none: %s", async (_title, bytes) => {
   const client = await open(bytes);
   await client.ended;
   expect(client.received()).toMatch(/^HTTP\/1\.1 (400|401)/);
