@@ -13,9 +13,9 @@ const NO_STATEMENT = "The file is no statement of a month.";
 const found = z.object({ organizationId: z.string(), month: z.string() });
 
 /**
- * Compares a statement that was served, as JSON or CSV, with the service, and returns the service's statement. JSON
- * must equal the stored statement, and its hash, numbers, sums and times must be those of the redemptions. A CSV file
- * must be the file that the statement describes.
+ * Compares a statement that the service once sent, as JSON or CSV, with the database's statement, and returns the
+ * latter. JSON must equal it, and its hash, numbers, sums and times must be those of the redemptions. The redemptions
+ * of a CSV file must have its hash, numbers, sums and times.
  * @throws InvalidStatement with the differences.
  */
 export function verifyServedStatement(ctx: { pool: pg.Pool }, text: string): Promise<Statement> {

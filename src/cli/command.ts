@@ -43,7 +43,7 @@ interface UsedServers extends Pick<CommandContext, "databaseUrl" | "redisUrl" | 
 
 interface VerbOf<Context, Options> {
   description: string;
-  /** The name and description of an argument. Or write the argument into the verb's name, without a description. */
+  /** An argument for `--help`, and its parser. One without a description can stand in the verb's name: `show <id>`. */
   argument?: [name: string, description: string, read?: (text: string) => unknown];
   /** The options by their names in camel case, in the order of `--help`. */
   options?: Options;

@@ -41,7 +41,7 @@ import type { Visit } from "./visit.ts";
 
 /** Number of entries on one page of a list. */
 export const PAGE_SIZE = 25;
-/** Maximum number of vouchers left in a batch that the page states. For more, it says "more than" this number. */
+/** The page counts the vouchers left in a batch up to this number. If there are more, it says "more than" it. */
 const LEFT_MAX = 1_000;
 
 const HOUR_MS = 3_600_000;

@@ -33,7 +33,7 @@ const RESUME_BATCH = ["resume", "Resume the batch"] as const;
 const CHANGES: Partial<Record<VoucherStatus, readonly (readonly [verb: string, said: string])[]>> = {
   Active: [EXTEND, SUSPEND, VOID],
   Suspended: [EXTEND, VOID],
-  // A suspended voucher stays unusable when its batch is extended.
+  // Suspending an expired voucher keeps it unusable if its batch is extended later.
   Expired: [EXTEND, SUSPEND],
 };
 const SHOW = ["show", "Show personal data"] as const;

@@ -18,7 +18,7 @@ const PAUSE_MS = { first: 1_000, longest: 30_000 };
 /** After a process has run for this long, the pause before its next restart is `first` again. Milliseconds. */
 const STEADY_MS = 60_000;
 
-/** The pause after this many consecutive ends. */
+/** The pause before the restart of a process that has ended this many times in a row. Milliseconds. */
 export const pauseAfter = (ends: number): number => Math.min(PAUSE_MS.longest, PAUSE_MS.first * 2 ** (ends - 1));
 
 /** A phrase for some processes, such as `the API` or `2 workers`. */

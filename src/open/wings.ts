@@ -15,7 +15,7 @@ export const wing = <Own extends object>(one: Wing<ApiCore, WorkerService, Own>)
 /** The optional parts of the service. To remove one, delete its folder, its import above and its entry in this list. */
 export const WINGS: readonly OwnWing[] = [wing(marketplace), wing(transparency), wing(webhooks)];
 
-/** The files with the grants of all wings. */
+/** The SQL files that grant the database rights which the wings need. */
 export const WING_GRANTS = WINGS.flatMap(({ grants }) => grants ?? []);
 
 /** The parts that only certain programs load. */

@@ -10,7 +10,7 @@ const DATE_MEANS_MS = {
   rangeEnd: DAY_MS,
 };
 
-/** The use of a time. It decides what a date without a time stands for. */
+/** What a time is for. This decides which moment a date without a time of day stands for. */
 export type TimeUse = keyof typeof DATE_MEANS_MS;
 
 const TIME = /^(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d\d:[0-5]\d))?$/;

@@ -100,8 +100,8 @@ export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, sou
 }
 
 /**
- * Seals every event that is Pending when the call begins. An event's hash does not depend on the time of its seal, so
- * the copy may contain its leaf. The copy cannot contain a leaf of an event that is inserted later.
+ * Seals every event that is Pending when the call begins, because the copy of the log may contain its leaf: the hash
+ * does not depend on when an event is sealed. The copy cannot contain the leaf of an event that is inserted later.
  */
 async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<void> {
   const startedAt = performance.now();

@@ -104,7 +104,7 @@ it("a batch is OpenToAll by default, both in the table and in voucherctl", async
   expect(rows).toEqual([{ audience: "OpenToAll" }]);
 });
 
-/** The hours from now at which a window opens and closes, and the state of such a window. */
+/** Windows for buying, by name, and whether each is open now. A null time sets no limit. */
 const WINDOWS: Record<string, { buy: IssueInput["windows"]["buy"] | null; open: boolean }> = {
   none: { buy: null, open: false },
   always: { buy: { opensAt: null, closesAt: null }, open: true },

@@ -43,7 +43,7 @@ const REPETITIONS = 5;
 
 const sqlOf = (file: string) => file.replace(/\.ts$/, ".sql");
 
-/** A redeem, a look-up and a reserve, each of a new voucher. They end when API and worker have no more work. */
+/** Functions that redeem, look up and reserve a new voucher. Each resolves only when the worker has finished too. */
 function openCalls({ partner, vouchers }: Stage, port: number | undefined): (() => Promise<void>)[] {
   const headers = { "X-Api-Key": partner.key, "Content-Type": "application/json" };
   const call = async (path: string, request: RequestInit = {}) => {

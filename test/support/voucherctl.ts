@@ -5,7 +5,7 @@ import type { Ended } from "./child-process.ts";
 import { dumpRows } from "./row-dump.ts";
 import type { TestServers } from "./servers.ts";
 
-/** A command that the shared process runs, with its environment variables. */
+/** The arguments and the environment of a voucherctl command. One process runs many commands. */
 export interface HostedCommand {
   args: readonly string[];
   env: Record<string, string>;

@@ -75,7 +75,7 @@ it("log audit --url accepts an export, and reports every changed tile, leaf or c
   await expect(served()).rejects.toThrow(/The policy has no log/);
 });
 
-/** The history of a voucher with one event, which each page repeats. */
+/** Serves the history of a voucher. Every page contains the same single event. */
 function serveHistory(of: {
   voucherId: string;
   recordHash: string;

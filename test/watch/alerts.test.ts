@@ -281,7 +281,7 @@ async function endFault(keepers: readonly FaultKeeper[]): Promise<void> {
   await lookAll(keepers, []);
 }
 
-/** Moves a time of all faults into the past, as if so much time had passed. */
+/** Moves the column `since` of all faults back by `time`, as if that much time had passed. */
 async function pass(since: "ended_at" | "tried_at", time = "61 seconds"): Promise<void> {
   await db.query(`UPDATE faults SET ${since} = ${since} - $1::interval`, [time]);
 }

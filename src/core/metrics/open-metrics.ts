@@ -43,7 +43,7 @@ export interface DatabaseBacklog {
   clockAheadMs: number;
   /** Number of chains that were broken at their last check. */
   brokenChains: number;
-  /** The measurements of wings, by wing name. */
+  /** The measurements of each wing (an optional part of the service), by its name. */
   ofWings: Readonly<Record<string, unknown>>;
 }
 

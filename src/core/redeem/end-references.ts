@@ -18,7 +18,7 @@ import {
 type ReferenceOutcome =
   /** A voucher was redeemed under the reference. */
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
-  /** Nothing was redeemed under the reference. Attempts whose first read came earlier will redeem nothing. */
+  /** Nothing was redeemed under the reference. Attempts that have already read the reference will redeem nothing. */
   | { kind: "ended" }
   /** Another transaction is redeeming or ending the reference. */
   | { kind: "held" }

@@ -142,8 +142,9 @@ async function findOutcome(
     (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
   );
   if (early.kind === "refused") return refused(refusal(early.code), readFrom);
-  // Refuses a request that has waited here for long. The sender may have repeated it on another process, which answered
-  // that nothing is redeemed. That process ended only attempts that had made their first read, so not this one.
+  // Refuses a request that has waited too long in this process. The sender may have repeated it on another process, and
+  // got the answer that nothing is redeemed. That answer stops only attempts that have already read the reference. This
+  // attempt may have read it afterwards, so it could still redeem.
   if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
   if (!ctx.redeemQueue.askForPlace(job)) return refused(new AppError("overloaded"), readFrom);
   return askWorker(ctx, attempt, voucher, job);

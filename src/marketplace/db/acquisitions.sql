@@ -1,10 +1,10 @@
 -- name: read_sources(way, id, kind, not_counted?, latest?)
--- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a
--- window of the wanted kind. For a listing, finds only its own batch. Returns one row per source and batch, or one row
--- without a batch. The product is null if the id does not exist. `supply` is `left` if the batch has a voucher that can
--- be acquired and is not in not_counted, `held` if it has only suspended vouchers left, and otherwise `none`. Vouchers
--- that other transactions have locked count too. `supply` is null if not_counted is null. `way` is listing, product or
--- link. OFFSET 0 prevents a plan that reads whole tables.
+-- A source is a listing, product or link: `way` says which, and `id` is its id or code. Finds each source's product, a
+-- link's contract, and the product's valid batches with a window of `kind` (claim or buy). For a listing, finds only
+-- its own batch. Returns one row per source and batch, or one row without a batch. The product is null if the source
+-- does not exist. `supply` is `left` if the batch has a voucher that can be acquired and is not in not_counted, `held`
+-- if only suspended vouchers are left, and otherwise `none`. Vouchers that other transactions have locked count too.
+-- `supply` is null if not_counted is null. OFFSET 0 prevents a plan that reads whole tables.
 SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
        br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
        s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",

@@ -179,8 +179,8 @@ const acquireVouchers = sql.prepareAll("acquire_vouchers", { voucherId: text, la
 
 /**
  * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to
- * the last sequence of each. The caller must insert the event with that sequence. The statements of claims and
- * purchases come first, because only they can wait for another transaction.
+ * each voucher's last sequence. The caller must insert each voucher's event with that sequence. The inserts into
+ * `claims` and `purchases` come first, because only they can wait for another transaction.
  * @param now the time of the decision, which the events must have.
  */
 export function insertAcquisitions(acquisitions: readonly NewAcquisition[], now: Date): PreparedStatements {

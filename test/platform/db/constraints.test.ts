@@ -365,7 +365,7 @@ const logBatch =
     return [text.replace("(", "(id, ").replace("VALUES (", `VALUES (${id}, `), values];
   };
 
-/** Sealed events in which one column has a value that the column's constraint rejects. */
+/** For each column of a seal: a sealed event without it, and a pending event with it. */
 const INCOMPLETE = ["previous_hash", "record_hash", "payload"].flatMap((column): Make[] => [
   sealed({ [column]: null }),
   (id) => insert("voucher_events", pendingRow(id, 2, { [column]: sealedRow(id, 2)[column] })),

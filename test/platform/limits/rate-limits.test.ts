@@ -91,7 +91,7 @@ describe("an API key's rate limit", () => {
     for (const { code } of vouchers) {
       await limited(() => client.lookUp(code));
       const flood = storm(() => client.lookUp(code));
-      // Reads do not count against the limit of changes, of which the key used none in the last second.
+      // Reads do not count against the limit on changes, and the key made no change in the last second.
       expect((await client.redeem({ code, externalRef: `move ${code}` })).status).toBe(200);
       expect((await calm.lookUp(code)).status).toBe(200);
       await flood;

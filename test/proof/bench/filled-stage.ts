@@ -11,8 +11,8 @@ const TABLES = ["vouchers", "voucher_events", "redemptions", "reservations", "cl
 /** Rows of one statement: a multiple of the size of each leaf batch. */
 const CHUNK = 20_000;
 /**
- * Odd primes. The product of each number with one of them, modulo the size, gives every number once in a random-looking
- * order.
+ * Odd primes. If such a prime does not divide n, then i * prime % n, for i from 0 to n - 1, gives each of these numbers
+ * once, in a random-looking order.
  */
 const STRIDES = [611_953, 611_957];
 /** Time between two redemptions: 10 000 a day. Milliseconds. */

@@ -186,7 +186,7 @@ const QUIET_UNITS = 4;
 const NO_SUBJECT: Subject = { id: "", code: "", token: "" };
 
 /**
- * Runs units that last `everyMs` each. At the end of a unit, sends its request if it has one.
+ * Waits `everyMs` and then sends the requests of `steps`, if any, {@link QUIET_UNITS} times.
  * @throws Error if a status is not 200.
  */
 export async function runQuietly({ ports, steps, signal }: Load, everyMs: number) {

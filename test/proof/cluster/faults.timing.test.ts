@@ -86,7 +86,7 @@ it("killing the Redis master that carries replies delays replies, but causes no 
   );
 });
 
-/** From this number of calls the test computes the rate of refusals. */
+/** Minimum number of calls from which the test computes the rate of refusals. */
 const JUDGED = 6_000;
 
 /** Moves the slots around a shard's slot to another master and back under load. Returns refusals per thousand calls. */

@@ -149,7 +149,7 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body" | 
   }
 }
 
-/** The query parameters of a list's start. A cursor contains the list's whole range. */
+/** The query parameter for the start of a page. A cursor contains the list's range, so `from` is not sent with it. */
 function placeOf({ from, after }: AskFor<"list">): string {
   return after === null ? `from=${from}` : `cursor=${encodeURIComponent(after.cursor)}`;
 }

@@ -35,7 +35,7 @@ interface ShownRedemption {
   redeemedAt: string;
 }
 
-// The ranks of references and acquisitions, and those of offers.
+// Ranks: first of the states of a reference, acquisition or reservation, then of the states of an offer.
 const [UNCONFIRMED, CONFIRMED] = [0, 1];
 const [LEFT, SOLD_OUT] = [0, 1];
 

@@ -220,7 +220,7 @@ export class PatroniNode {
     return urlAt(this.port, database);
   }
 
-  /** Whether this many standbys stream, and one of them is synchronous exactly if `synchronous` is true. */
+  /** Whether at least this many standbys stream. With `synchronous`, one must be synchronous, otherwise none. */
   async isFollowedBy(standbys: number, synchronous: boolean): Promise<boolean> {
     const query = "SELECT state, sync_state AS sync FROM pg_stat_replication WHERE application_name LIKE 'pg_'";
     const limits = { connectionTimeoutMillis: 3_000, query_timeout: 10_000 };

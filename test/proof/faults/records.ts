@@ -11,7 +11,7 @@ export interface RecordedRedemption {
   redeemCode: string;
   externalRef: string;
   redeemedAtMs: number;
-  /** Whether an operator erased the reference. `externalRef` is the original text. */
+  /** Whether an operator erased the reference. Even then, `externalRef` is the text from before the erasure. */
   wasErased?: boolean;
 }
 

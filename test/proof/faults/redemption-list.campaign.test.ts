@@ -28,7 +28,7 @@ const READERS = [1, 7, 100, 1_000];
  * list's end.
  */
 const BEHIND_MAX = 200;
-/** The writers stop once each reader has reached this many ends of the list. */
+/** The writers stop once each reader has reached the list's end this many times, with more redemptions each time. */
 const ENDS_MIN = 4;
 
 /** Each context stands for a process that redeems, with one transaction at a time. */

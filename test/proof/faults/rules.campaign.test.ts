@@ -285,7 +285,7 @@ it("SteppedClock's range contains the times of a process that has not noticed a 
 it("SteppedClock's range contains the service's times during a jump of the database's clock", () => {
   const yearMs = 365 * 86_400_000;
   return withSteppedClock([yearMs, 0, -yearMs, 0], (clock) => {
-    // The clock jumped ahead after 2 s, and back after 4 s of the host's clock.
+    // The database's clock was a year ahead from 2 s to 3 s of the host's clock, and a year behind from 4 s to 5 s.
     expect([clock.first(2_500), clock.last(2_500)]).toEqual([2_000, 5_000]);
     expect([clock.first(3_500), clock.last(3_500)]).toEqual([2_000, 5_000]);
     expect([clock.first(6_000), clock.last(6_000)]).toEqual([2_000, 6_000]);

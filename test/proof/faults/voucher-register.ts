@@ -27,7 +27,7 @@ import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 // Treats each voucher as a register. It is Active, perhaps suspended or reserved by a key, until its validity ends, a
 // call redeems it under a reference, or a call voids it. Extensions move the end of validity.
 
-/** Maximum number of reported violations, because one cause may break thousands. */
+/** Maximum number of violations in the report. One fault may cause thousands. */
 const REPORTED_MAX = 6;
 const RULE = "each voucher behaves as one register";
 

@@ -55,7 +55,7 @@ export interface CodeGuard {
   tests: string[];
 }
 
-/** The guards of a file: by rule, the text and what breaks it. The tests must detect each change. */
+/** The guards in a file: for each rule, the text that enforces it, and a replacement on which the tests must fail. */
 export const guardsOf = (
   file: string,
   tests: string[],

@@ -221,8 +221,8 @@ export const leaseLostStep: fc.Arbitrary<Step> = fc.record({ loseLease: someVouc
 );
 
 /**
- * Adds a lease without a reservation, as a process that died may leave it. The lease is older than two seconds, so it
- * refuses no call.
+ * Adds a lease without a reservation, as a process that died may leave it. With 895 of its 900 s left, it is five
+ * seconds old. The service refuses calls only for a lease of at most two seconds.
  */
 export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher }).map((choice) =>
   makeStep(choice, (_model, { orphan }) => async (_state, { system, bindings, log }) => {

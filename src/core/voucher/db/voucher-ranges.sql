@@ -136,7 +136,7 @@ UPDATE batches AS b
 SELECT b.suspended_at IS NOT NULL AS suspended FROM batches AS b WHERE b.id = $1::text;
 
 -- name: select_due_suspensions(limit)
--- Batches with missing events in their histories. The sweeper must add them.
+-- Batches whose suspension or resumption is not yet in all their vouchers' histories. The sweeper adds the events.
 SELECT b.id AS "batchId", b.suspension_due_at AS "dueAt" FROM batches AS b
  WHERE b.suspension_due_at <= (SELECT clock_timestamp()) ORDER BY b.suspension_due_at LIMIT $1::int;
 

@@ -16,7 +16,7 @@ import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } fro
 // and DBOS's record of the step together. Each API process runs its own workflows, and continues them at its restart
 // after a crash.
 
-/** The library's own connections: as many as the transactions have. */
+/** Size of the library's own connection pool. The pool for transactions has the same size. */
 const POOL_MAX = 16;
 /** A transaction step does not run again after a lost connection, so the workflow starts another step. */
 const STEPS_MAX = 4;
