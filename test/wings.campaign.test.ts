@@ -8,7 +8,7 @@ const WINGS = ["marketplace", "transparency", "webhooks"];
 const LIST = "src/open/wings.ts";
 const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-up.test.ts"];
 
-/** Patterns that match the names of each wing's routes, metrics and other parts. */
+/** For each wing (an optional part of the service), a pattern of the names of its routes, metrics and other parts. */
 const WORDS: Record<string, RegExp> = {
   marketplace:
     /marketplace|listing|contract|referr|links?\b|link_|^\/r\/|\/(buy|claim)$|stock_l|^product_not|sold_out|w_closed/i,
@@ -53,7 +53,7 @@ async function takeInventory(directory: string): Promise<Record<string, string[]
   return JSON.parse(stdout);
 }
 
-/** The kinds of which an inventory lists at least one part of the wing. */
+/** The kinds of parts of which an inventory has at least one that belongs to the wing. */
 const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
   Object.keys(inventory).filter((kind) =>
     inventory[kind]?.some((name) => WORDS[wing]?.test(name) && !NO_PART.test(name)),

@@ -92,7 +92,7 @@ async function openDatabase(postgres: OwnPostgres, name: string) {
   return { url, db };
 }
 
-/** Acts that change nothing when the test repeats them, each with an entity. */
+/** Changes entities. Returns acts that repeat these changes and so have no effect, each with its entity and fields. */
 async function makeRepeated(db: pg.Pool, partner: TestPartner) {
   const { organizationId, brandId, productId } = partner;
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);

@@ -33,7 +33,7 @@ const ACQUISITIONS = [
   { kind: "purchase", take: async (userId: string, { listingId }: Offer) => (await as(userId)).buyListing(listingId) },
 ];
 
-/** Returns the forms of user ids and references that the list of erasures has gained since a time. */
+/** Returns the texts that replaced erased user ids and references, for the erasures since a time. */
 async function listedSince(since: Date): Promise<string[]> {
   const { users, references } = await listErasures({ pool: db }, since);
   return [...users, ...references.map(({ reference }) => reference)];

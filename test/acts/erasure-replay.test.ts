@@ -185,7 +185,7 @@ it.each(
   expect(await naming(of.find, userId, [early, late])).toEqual([true, true]);
   await replay(list);
   expect(await naming(of.find, userId, [early, late])).toEqual([false, true]);
-  // The replay enters the first erasure's time in the list, so that the next replay keeps the same rows.
+  // The replay keeps the time of the first erasure in the list, so that the next replay keeps the same rows.
   const again = await listErasures({ pool: db }, since);
   expect(again.usersErasedAt[form] ?? erasedAt.toISOString()).toBe(erasedAt.toISOString());
   expect(again.items.filter((item) => item.erasedAt !== erasedAt.toISOString())).toEqual([]);

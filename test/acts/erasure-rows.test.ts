@@ -434,7 +434,7 @@ async function redeemed(): Promise<string> {
   return id;
 }
 
-/** Inserts a reservation that was released `ago`. The ticket and the reason are the same text. */
+/** Inserts a reservation that was released this long ago. The ticket and the reason are the same text. */
 const release = (id: string, reason: string, ago = "0 seconds") =>
   db.query(
     `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,

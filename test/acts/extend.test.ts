@@ -223,7 +223,7 @@ it("an extension before a sweep prevents the expired event, and a later extensio
   });
   await waiting;
   await recordExpiries(ctx(), 0);
-  // The sweeper has finished the batch, so it finds the extended voucher by the voucher's own end.
+  // The sweeper has finished the batch. It finds the extended voucher by the voucher's own expiry time.
   const { rows } = await db.query("SELECT expiry_recorded_to AS serial FROM batches WHERE id = $1", [batchId]);
   expect(rows).toEqual([{ serial: 2 }]);
   await extend(swept, later(30));

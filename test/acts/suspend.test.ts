@@ -175,7 +175,7 @@ it("a suspension of a batch waits for a redeem that began before the suspension"
   const held = await holdNextInsert(db, "BEFORE", "redemptions");
   const redeeming = till.redeem({ code, externalRef: `beside ${batchId}` });
   await held.isHeld();
-  // After its `endBy`, a call starts no range of histories.
+  // After the time `endBy`, a call begins no further range of vouchers.
   const hurried = suspendBatch({ ...ctx(), endBy: performance.now() + 100 }, batchId, STOLEN);
   await expect(hurried).rejects.toMatchObject({ code: "voucher_busy" });
   expect(await statusOf(code)).toBe("Suspended");

@@ -49,7 +49,7 @@ it("voidBatch, erasures and the sweeper skip vouchers with a broken chain", asyn
      VALUES (now(), 2, $1, 'Pending', 'voucher.instance.voided', '{}')`,
     [beyond],
   );
-  // The row names event 2 as the chain's last, and there is no event 2.
+  // The voucher's row says that event 2 is its last, but there is no event 2.
   await bypassTriggers(servers.db, "UPDATE vouchers SET last_sequence = 2 WHERE id = $1", [ahead]);
   expect(await voidAll(batchId)).toEqual({ voided: 4, alreadyFinal: 0, damaged: 2 });
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 4, damaged: 2 });

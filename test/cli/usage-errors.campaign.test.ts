@@ -48,7 +48,7 @@ function wrongUsesOf(leaf: Command): string[][] {
     [...right, "--no-such-option"],
     [...right, ...registeredArguments.map(() => "more"), "more"],
   ];
-  // In every example with an argument, the argument is the first word.
+  // An example's first word is always its argument, if the command has one.
   for (const { required } of registeredArguments) uses.push(["", ...right.slice(1)], ...(required ? [[]] : []));
   for (const option of leaf.options) uses.push(...wrongValuesOf(option, right), ...conflictsOf(leaf, option, right));
   return [...uses, ...(BROKEN_RULES[nameOf(leaf)] ?? []).map((words) => words.split(" ").filter(Boolean))];

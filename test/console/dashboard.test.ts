@@ -189,7 +189,7 @@ describe("the queue dashboard", () => {
     const voucher = await issue();
     const { ticket, token } = (await rival.reserve(voucher.code)).body;
     const wrongToken = { ticket, token: "tok_wrong-token-of-the-till", externalRef: "reference-refused" };
-    // The API refuses this request without a job, so the test adds the job itself.
+    // The API would refuse this request without adding a job, so the test adds the job itself.
     const { serverId: origin } = api.ctx.deployment;
     const fields = { ticket, tokenHash: hashToken(wrongToken.token) };
     const refused = redeemJob(partner, service.keys.till.id, voucher.id, wrongToken.externalRef, fields);

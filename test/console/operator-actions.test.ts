@@ -367,7 +367,7 @@ it("the console stops voiding a batch if the operator leaves the page, and can c
   await locker.connect();
   await locker.query("BEGIN");
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [batchId]);
-  // The locks on the first range delay the run, so the response begins before the run voids a voucher.
+  // The locks on the vouchers delay the run, so the response begins before a voucher is voided.
   const leaving = new AbortController();
   const body = new URLSearchParams({ product: "Pass" });
   const sent = { method: "POST", headers: basic(OPS_TOKEN), body, signal: leaving.signal };

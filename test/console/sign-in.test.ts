@@ -142,7 +142,7 @@ async function voidUntilEnded(at: TestApi, signIn: () => Promise<Record<string, 
   const locker = new pg.Client(servers.databaseUrl);
   await locker.connect();
   await locker.query("BEGIN");
-  // The locks on the first range delay the run, so the response begins before the run voids a voucher.
+  // The locks on the vouchers delay the run, so the response begins before a voucher is voided.
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [rows[0].id]);
   const body = new URLSearchParams({ product: "Pass" });
   const headers = await signIn();

@@ -24,7 +24,7 @@ import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support
 // last 400 days has not ended yet.
 
 const JUMP_MS = 400 * 86_400_000;
-/** Maximum time by which a decision may be ahead of the process's time, plus a test's duration. Milliseconds. */
+/** How far a decision's time may be ahead of the process's own time, plus a test's duration. Milliseconds. */
 const SLACK_MS = 120_000;
 
 let servers: TestServers;

@@ -42,7 +42,7 @@ const FOUND_BY_ANY = "find_vouchers";
 const FILES = findStatementFiles();
 const STATEMENTS = FILES.flatMap((file) => Object.values(readStatements(new URL(file, ROOT))));
 
-/** Statements that read all organizations if the parameter is null. `insert_key` stores the parameter instead. */
+/** Statements that read all organizations if `organization_id` is null. `insert_key` only stores the null. */
 const OPTIONAL_ORGANIZATION = FILES.flatMap((file) =>
   Array.from(readFileSync(new URL(file, ROOT), "utf8").matchAll(/^-- name: (\w+)\([^)]*organization_id\?/gm), String),
 )

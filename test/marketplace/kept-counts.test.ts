@@ -26,7 +26,7 @@ it("counting thousands of batches for one visitor of the marketplace delays no o
   const crawled = batchesOf("crawler", 2_000).map((batchId) => counts.read(batchId, { visitor: "crawler" }));
   await expect.poll(() => statements.length).toBe(1);
   const other = counts.read("wanted", { visitor: "other" });
-  // Both visitors ask for this batch. One statement counts it, in the other visitor's turn.
+  // The crawler asked for this batch too. One statement counts it for both visitors, together with "wanted".
   const shared = counts.read("crawler's batch 1999", { visitor: "other" });
   go();
   expect(await Promise.all([other, shared])).toEqual([3, 3]);

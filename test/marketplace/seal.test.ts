@@ -51,7 +51,7 @@ it("a purchase's event is sealed before the answer, and only the partner's histo
     const paymentRef = newPayment();
     const startedAt = performance.now();
     const { voucher } = (await client.buyListing(offer.listingId, { paymentRef })).body;
-    // The answer waits for the seal for a second. If a busy machine needed longer, the test buys again.
+    // A purchase answers after a second even if its event is not sealed yet. Then the test buys again.
     return performance.now() - startedAt > 1_000 ? null : { offer, contractId, paymentRef, voucher };
   };
   const { offer, contractId, paymentRef, voucher } = await whileSealing(() => until(buy));
@@ -191,7 +191,7 @@ it("a claim or purchase succeeds without a seal job when the seal queue is full"
     await until(hasRoom);
     return waiting;
   };
-  // The API uses a measured queue length for a second. On a busy machine, a claim may take longer.
+  // The API measures the queue's length at most once a second. On a busy machine, the claims may take longer.
   await expectFairRound(5, claim, (waiting) => waiting === waitingMax);
 });
 

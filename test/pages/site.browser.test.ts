@@ -235,7 +235,7 @@ it("the API reference page sends calls with a partner's key or a user's token, a
 
 it("the API reference page links to BASE_URL if it was opened at another address", async () => {
   const { page } = await visit("about:blank");
-  // The notice does not need Swagger UI, which takes seconds to start.
+  // The page's notice about its address does not need Swagger UI, which takes seconds to start.
   await page.route(/swagger-ui-bundle/, (route) => route.abort());
   await page.goto(`${api.url.replace("127.0.0.1", "localhost")}/docs`);
   await page.locator("#elsewhere a").waitFor();

@@ -355,7 +355,7 @@ class Server {
     };
     const { timeline, started } = this;
     const clock = { trustedAt: null, closedUntil: new Date(0), now: new Date() };
-    // Readers cache the positions of columns, so these columns have the statements' order.
+    // The code that reads results caches the columns' positions, so these columns have the statement's order.
     if (name === "identify_database") {
       const host = `host ${started}`;
       const identity = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline, started, host };
@@ -380,7 +380,7 @@ class Connection extends EventEmitter {
     },
   });
   readonly #server: Server;
-  /** The promise for which the connection's answers wait. */
+  /** If set, the connection's answers wait until this promise resolves. */
   held: Promise<void> | undefined;
 
   constructor(server: Server) {
@@ -406,7 +406,7 @@ class Connection extends EventEmitter {
   }
 }
 
-/** A Redis in which another process has stored its memory of a server's start. Keeps all later writes. */
+/** A Redis in which another process has stored what it remembers of a server. `written` has all later writes. */
 function shareOf(newest: Mark | null, started = "0", lasting: Mark | null = null, timeline = "00000001") {
   const seen = (mark: Mark, started: string): Memory => {
     const server = { deploymentId: "d", timeline, started, host: `host ${started}` };

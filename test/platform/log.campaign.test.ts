@@ -26,7 +26,7 @@ let processes: [api: Started, worker: Started];
 /** The processes' output after their end. */
 let [apiLines, workerLines]: [Line[], Line[]] = [[], []];
 let everything = "";
-/** The texts that no line may contain. */
+/** The texts that no log line may contain. */
 const secrets: string[] = [SECRET];
 /** All requests by id, with the expected content of their log lines. */
 const requests = new Map<string, Record<string, unknown>>();

@@ -17,7 +17,7 @@ const at = (position: number, id = `mark ${position}`) => ({ position, id });
 
 const SERVER: ServerStart = { deploymentId: "d", timeline: "00000002", started: "1", host: "10.0.0.1:5432" };
 const MEMORY: Memory = { ...SERVER, newest: at(1_000), lasting: at(700), acceptedLosses: ["old"] };
-/** A server with all marks and an earlier accepted loss. */
+/** A server that has all marks of `MEMORY`, and a loss that operators accepted earlier. */
 const WHOLE: ServerStart & Recollection = {
   ...SERVER,
   newestId: "mark 1000",

@@ -64,7 +64,7 @@ beforeAll(async () => {
   db = openLastingPool({ connectionString: postgres.url("vouchers"), max: 2 });
   await makeGrantees(db);
   owner = await db.connect();
-  // A custom plan would skip the tables for the NULL parameters below, and so the check of the right to read them.
+  // With NULL parameters, a custom plan would leave out tables, so Postgres would not check the right to read them.
   await owner.query("SET plan_cache_mode = force_generic_plan; DEALLOCATE ALL");
   for (const { name, text } of STATEMENTS.values()) await owner.query(`PREPARE ${name} AS ${text}`);
 });
@@ -175,7 +175,7 @@ describe.each(ROLES)("the role %s", (role) => {
           AND CASE relkind WHEN 'S' THEN has_sequence_privilege($1, oid, 'USAGE') END`,
       [role],
     );
-    // constraints.test.ts shows that the trigger of log_batches accepts only ids from the sequence.
+    // pva_log needs no right on the sequence: a trigger accepts only ids from it (see constraints.test.ts).
     expect(used.rows.map(({ name }) => name)).toEqual(role === "pva_log" ? [] : ["log_batch_ids"]);
   });
 
@@ -305,7 +305,7 @@ const OF_WINGS = new Set(
     .filter((file) => WINGS.test(file))
     .flatMap((file) => statementsIn(file).map(([name]) => name)),
 )
-  // Only acts of wings lock endpoints or contracts, or read their state for an audit entry.
+  // These two statements belong to wings too: only acts of wings use them.
   .add("state_of_webhook_endpoint")
   .add("state_of_contract");
 
@@ -359,7 +359,7 @@ function workOf(role: RoleName): Work[] {
     if (statement === undefined) throw new Error(`there is no statement ${name}`);
     return { name, text: statement.text, run: () => explain(statement) };
   });
-  // EXPLAIN does not check the right to use a sequence.
+  // The next statement uses a sequence. Postgres must run it, because EXPLAIN does not check the right to do so.
   if (role === "pva_log") return statements;
   const sequence = { name: "sequence", text: "", run: () => owner.query("EXECUTE next_log_batch") };
   const work = [...statements, sequence, ...(role === "pva_api" ? IN_FUNCTIONS : [])];

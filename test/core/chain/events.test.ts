@@ -19,7 +19,7 @@ const appendPending = (voucherId: string, count: number) => appendPendingEvents(
 
 it("a request for a voucher's events runs two statements: one for the voucher, one for the page", async () => {
   const { code, id } = await issue();
-  // A process reads the deployment's constants once: here, before the count.
+  // A process reads the id and other constants of the deployment only once: here, before the test counts.
   await publicly(id);
   const asked = vi.spyOn(api.ctx.pool, "query");
   try {

@@ -3,7 +3,7 @@ import { verifyAllChains, verifyNextChains } from "../../../src/core/chain/verif
 import { issueVouchers } from "../../support/supply.ts";
 import { useDatabase } from "../../support/use-service.ts";
 
-/** The number of vouchers: two ranges of 2,000 and a part of a third. */
+/** The verifier reads ranges of 2,000 vouchers. These are two ranges and a part of a third. */
 const VOUCHERS = 4_500;
 
 const { servers, partner } = useDatabase();

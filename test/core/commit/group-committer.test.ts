@@ -11,7 +11,7 @@ it("two owners' jobs find room and connections while a third owner's jobs wait f
     if (result === 0) busy += 1;
     return result;
   });
-  // At most a quarter of the 64 jobs may wait for locks, and one owner's jobs may be three quarters of these.
+  // At most a quarter of the 64 jobs (16) may wait for locks, and one owner may have three quarters of these (12).
   await until(() => busy === 64 - 12 && waiting.length >= 2);
   expect(waiting).toEqual(["crowd", "crowd"]);
   const neighbours = ["neighbour", "newcomer"].map((owner) => committer.submit({ owner, row: `row of ${owner}` }));

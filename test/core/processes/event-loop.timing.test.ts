@@ -8,7 +8,7 @@ import { issueVouchers } from "../../support/supply.ts";
 import { START_MS, until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** The limit is 20 ms. The rest is for the test's client in this thread, and for uncompiled code. CPU milliseconds. */
+/** The service's own limit is 20 ms. The rest is for this thread's client and uncompiled code. CPU milliseconds. */
 const TURN_MAX_MS = 40;
 /** On a slow core, the limit is this many times the duration of a piece of work, which is usually 3 to 4 ms. */
 const TURN_MAX_PIECES = 10;

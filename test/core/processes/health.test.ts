@@ -189,7 +189,7 @@ it.each([
     "a right",
     "ALTER TABLE vouchers RENAME TO away; CREATE VIEW vouchers AS SELECT FROM away",
     "DROP VIEW vouchers; ALTER TABLE away RENAME TO vouchers",
-    // If the tests connect as the owner, no right is missing, but the view has no columns.
+    // The owner gets a different error: it has the right, but the view has no columns.
     /lacks a right: permission denied for view vouchers\. Run as the owner: voucherctl db roles|does not exist/,
   ],
 ])("while the database lacks %s, every call gets 503 with a log line that says so", async (_, lose, mend, words) => {

@@ -116,7 +116,7 @@ it("a new daily limit counts all of the key's redemptions today, including one t
   expect(await changing).toEqual({ id, maxPerDay: 4, maxAmountPerDayUsd: null });
   // Deletes the row, because the file ends with a check that each redemption has an event.
   await bypassTriggers(db, "DELETE FROM redemptions WHERE external_ref = $1", ["under-way"]);
-  // Each API learns of the cap within half a second. Until then, the database refuses, and the worker reads the cap.
+  // Each API learns within half a second that the cap is reached. Until then, the database refuses.
   const { redeemed, refused } = await redeemAtOnce(tills, 20, "learn");
   expect(redeemed).toHaveLength(1);
   expect(new Set(refused.map(({ reply }) => reply.body.code))).toEqual(new Set(["cap_reached"]));

@@ -448,7 +448,7 @@ it("old reservations that ended unused are deleted faster than callers can add n
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).status).toBe(200);
   await worker.close();
   const other = await issue();
-  // Three keys at their rate limit write fewer rows than these between two passes.
+  // More rows than three keys at their rate limit write between two passes. One pass must delete all.
   const released = await writeReservations(other.id, "Released", 92, { count: 1_999 });
   const [expired] = await writeReservations(other.id, "Expired", 93);
   const kept = [

@@ -23,7 +23,7 @@ let unused: IssuedVoucher[];
 
 /** The jobs that each of the two workers runs at once: so few that the jobs of one voucher can occupy all. */
 const CONCURRENCY = 8;
-/** How long a redeem waits for a locked row. An answer after twice this time means two waits. */
+/** How long a redeem waits for a locked row. An answer after twice this time means two waits. Milliseconds. */
 const REDEEM_LOCK_MS = 5_000;
 
 // The wait is so long that a busy machine answers every redeem.
@@ -163,7 +163,7 @@ describe("while many vouchers' rows are locked", () => {
       locked.map(({ id }) => id),
       async () => {
         const redemptions = locked.map(({ id }) => redeemDirectly(id));
-        // One batch has this voucher and the locked ones. This voucher's result shows that the batch skipped those.
+        // One commit batch contains this voucher and the locked ones. It redeems this one only if it skips those.
         expect(await redeemDirectly(free.id)).toMatchObject({ reply: { kind: "redeemed" } });
         return { redemptions };
       },
@@ -242,7 +242,7 @@ describe("while many vouchers' rows are locked", () => {
       return whileLocked(servers.db, ids, async () => {
         const reserves = locked.map(({ code }) => timed(till.reserve(code)));
         const waiting = [await untilWaitingOr(Promise.all(reserves), servers.db, 2, "api")];
-        // The other connections are reserved for other organizations.
+        // The API reserves its other connections for other organizations.
         reserves.push(timed(foreign.reserve(neighbours.code)));
         waiting.push(await untilWaitingOr(Promise.all(reserves), servers.db, 3, "api"));
         await reserveOthers();

@@ -68,7 +68,7 @@ const GENERATORS = {
   },
 };
 
-/** The fields that a JSON answer has in each of its alternatives. */
+/** Returns the names of the fields that all alternatives of a JSON answer have. */
 function fieldsOf(schema: Schema): string[] {
   const { properties = {}, anyOf } = follow<Schema>(schema);
   const shapes = (anyOf as Schema[] | undefined)?.map(fieldsOf) ?? [Object.keys(properties)];

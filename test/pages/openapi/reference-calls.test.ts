@@ -131,7 +131,7 @@ const fromOffer =
   async (operation) =>
     perform(operation, await acquireCall(operation.operationId, await makeOffer(servers.db, 1, options)));
 
-/** Replaces the code in the body or path. */
+/** Replaces the voucher's code in a call's body or path. */
 const ofVoucher =
   (code: () => Promise<string>): Provoke =>
   async (operation, valid) => {

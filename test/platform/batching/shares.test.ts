@@ -46,7 +46,7 @@ it("a shard's maximum of waiting jobs is a fraction of the queue's, but enough f
   expect(sharesOf(1)).toEqual([1, 1, 1]);
 });
 
-/** Takes as many units as the owner may hold, and returns their number. */
+/** Takes places for the owner while the owner may have more. Returns how many were taken. */
 function fill(shares: Shares, owner: string): number {
   let taken = 0;
   for (; shares.hasRoom(owner); taken += 1) shares.take(owner);

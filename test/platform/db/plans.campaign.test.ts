@@ -142,7 +142,7 @@ function findSearches(node: PlanNode, columns: IndexColumns): string[] {
   const below = (node.Plans ?? []).flatMap((plan) => findSearches(plan, columns));
   const { "Node Type": type, "Index Name": index = "", "Index Cond": found = "", Filter: sifted = "" } = node;
   const table = node["Relation Name"] ?? "";
-  // A bitmap scan reads the entries of claimed vouchers each time. An index scan removes them.
+  // Index entries of claimed vouchers remain until an index scan removes them. A bitmap scan only reads them.
   if (type === "Memoize" || (type === "Bitmap Index Scan" && index === "vouchers_pickable")) return [type, ...below];
   // A bitmap scan has its condition on a child node, which does not name the table.
   const reads =

@@ -297,7 +297,7 @@ it("callers count and ignore replies of a worker on a copy of the database", asy
   expect(foreignReplies - before).toBe(1);
 });
 
-/** Counts the connections to this Redis database that wait. Other test files use other databases. */
+/** Counts the connections that wait in a blocking command on this Redis database, which only this file uses. */
 const blocked = async () => {
   const clients = String(await servers.redis.client("LIST")).split("\n");
   const db = ` db=${servers.redis.options.db ?? 0} `;
@@ -310,7 +310,7 @@ it("an idle worker soon runs a job whose wake-up went to a killed worker", async
   const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
   await until(async () => (await blocked()) === 1);
   work(add);
-  // All fetchers of the worker wait.
+  // The connection of the killed process and all eight fetchers of the worker wait.
   await until(async () => (await blocked()) === 1 + 8);
   const addedAt = performance.now();
   expect(await call(1, 2)).toMatchObject(isReply(3));

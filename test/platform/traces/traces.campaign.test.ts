@@ -112,7 +112,7 @@ it("traces contain each request's status and error code", () => {
 });
 
 it("traces link each transaction to its jobs, and each job to its transaction", () => {
-  // A batch continues the trace of its first job, which may be a canary's.
+  // A batch of redeems continues the trace of its first job, which may be a canary (a test job of the service).
   const batches = spans.filter(({ name }) => name === "redeem batch");
   const shared = batches.filter(({ attributes }) => Number(attributes["voucher.batch.items"]) > 1);
   expect(shared.length).toBeGreaterThan(0);

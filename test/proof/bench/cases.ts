@@ -14,8 +14,8 @@ export interface Case {
   isRight: (unit: Unit) => boolean;
   steps: (stage: Stage) => Step[];
   /**
-   * For cases without load: milliseconds from one unit to the next. If the unit has a step, the request is sent at the
-   * unit's end.
+   * For cases without load: milliseconds between two passes through the steps. Each pass waits first, then sends its
+   * request, if the case has one.
    */
   everyMs?: number;
   /** Undoes effects of a contender's turn that would change the next turn. */

@@ -14,7 +14,7 @@ const RATE_CLIENTS = "64";
 /** How long pgbench runs before and after the measured time, to open its connections, plan and close. Seconds. */
 const WARM_UP_SECONDS = 1;
 const TAIL_SECONDS = 1;
-/** Seconds that a turn takes besides its measured time. One of them is for rounding up, which pgbench needs. */
+/** Seconds that a turn takes besides its measured time. One of them is for rounding up to pgbench's whole seconds. */
 export const EXTRA_SECONDS = WARM_UP_SECONDS + TAIL_SECONDS + 1;
 
 interface CeilingTurn {

@@ -7,7 +7,7 @@ const TIMEOUT_SECONDS = 30;
 const SAMPLE_MS = 100;
 const REFUSALS_SHOWN = 3;
 
-/** One pass through the steps, for one subject. */
+/** One pass through the steps of a case, for one voucher or user. */
 export interface Unit {
   subject: Subject;
   /** Unique within the run. */
@@ -21,8 +21,8 @@ export interface Unit {
 export type Step = (unit: Unit) => Request;
 
 /**
- * The pace of a load. With `connections`, each connection begins a unit when its last one has ended. With `rate`, so
- * many units begin per second at even intervals, however many are in progress.
+ * The pace of a load, in units (passes through a case's steps). With `connections`, each connection begins a unit when
+ * its last one has ended. With `rate`, this many units begin per second, however many are in progress.
  */
 export type Pace = { connections: number } | { rate: number };
 

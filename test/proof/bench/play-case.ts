@@ -20,7 +20,7 @@ export interface PlayOptions {
    * CPU time for a redeem. Seconds.
    */
   warmUpSeconds: number;
-  /** Units per second of each turn. The warm-up sends as fast as `connections` allow. */
+  /** Passes through the case's steps per second, in each turn. The warm-up sends as fast as `connections` allow. */
   rate?: number | undefined;
   signal: AbortSignal;
   say: (line: string) => void;

@@ -34,7 +34,7 @@ const CONFIRMED = Array.from(TABLE.matchAll(/^\| (.*?) \| [^|]*\bconfirmation\b/
 
 type Answer = { status: number; text: string };
 
-/** Finds the session of a redeem whose COMMIT waits. The session has the lock of the trigger of redemptions. */
+/** Finds the session of a redeem whose COMMIT waits, by the lock that the trigger on redemptions acquires. */
 const WAITING_REDEEM = `
   SELECT FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
    WHERE a.wait_event = 'SyncRep' AND l.locktype = 'advisory' AND l.classid::bigint >> 16 = 21092`;

@@ -62,7 +62,7 @@ describe("a migration of a table that a long transaction is reading", () => {
       ended = true;
     });
     const waits: number[] = [];
-    // A query had to wait until an attempt released its lock.
+    // Whether a query has waited until a migration's attempt released its lock.
     const hasWaited = () => waits.some((ms) => ms > 50);
     await until(async () => {
       const askedAt = performance.now();

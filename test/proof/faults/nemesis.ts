@@ -16,8 +16,8 @@ import type { ServiceProcess } from "./service-process.ts";
 import { setBackTarget } from "./set-back.ts";
 
 /**
- * Maximum difference between the database's clock and the host's after a step. Even two such steps together are no jump
- * for a process. Milliseconds.
+ * Maximum difference between the database's clock and the host's after a step. Even two such steps together are too
+ * small for a process to count as a jump. Milliseconds.
  */
 const CLOCK_MAX_MS = 4_500;
 /** By how much a jump moves the database's clock, until the target's next fault. Milliseconds. */
