@@ -150,7 +150,7 @@ it("an extension is refused while a process runs whose release has no extensions
   await extend(id, later(30));
 });
 
-it("extendBatch extends active and expired vouchers and their batch, and a repeat changes nothing", async () => {
+it("extendBatch extends active and expired vouchers and their batch, and a repeated call changes nothing", async () => {
   const windows = { claim: { opensAt: null, closesAt: null } };
   const { batchId, vouchers } = await issueTestBatch(db, partner, 4, { windows });
   const [used, alone] = vouchers;

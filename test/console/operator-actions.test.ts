@@ -649,7 +649,7 @@ it("an end that an operator enters as a date means the end of that day in UTC", 
   ]);
 });
 
-it("the console refuses an end that is past by the database's clock", async () => {
+it("the console refuses an end time that is past by the database's clock", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const past = "2020-01-01T00:00";
   const batch = { ...BATCH, count: "1" };

@@ -16,7 +16,7 @@ const makeIssuer = async () => {
 /** Slightly less than a void's wait for one lock. Milliseconds. */
 const NEARLY_A_LOCK_WAIT_MS = 1_700;
 
-it("voiding a batch answers within five seconds while vouchers are locked, and a repeat continues", async () => {
+it("voiding a batch answers within five seconds while vouchers are locked, and a later call continues", async () => {
   const { post } = await makeIssuer();
   const { batchId, vouchers } = await issueTestBatch(db, partner, 120);
   const ids = vouchers.map(({ id }) => id);

@@ -34,7 +34,7 @@ const auditOf = async (entityId: string) =>
     )
   ).rows;
 
-it("the issuer API issues one batch per reference, and a repeat gets the first result", async () => {
+it("the issuer API issues one batch per reference, and a repeated request gets the first result", async () => {
   const asked = { ...TERMS, issueRef: " order-ä ", windows: { buy: { opensAt: "2099-01-01T00:00:00Z" } } };
   const path = `products/${partner.productId}/batches`;
   const first = await post(path, asked);
@@ -62,7 +62,7 @@ it("the issuer API issues one batch per reference, and a repeat gets the first r
   ]);
 });
 
-it("a repeat with an erased reference issues no second batch, and no table contains the reference", async () => {
+it("a request with an erased reference issues no second batch, and no table contains the reference", async () => {
   const issueRef = " Mrs. Smith's order ";
   const asked = { ...TERMS, issueRef };
   const path = `products/${partner.productId}/batches`;
@@ -227,7 +227,7 @@ it("the issuer API's refusals are in the language of Accept-Language", async () 
   expect(await refuse(`contracts/${contract.id.replace("ctr", "brd")}/end`, {})).toMatch(/^Ihre Organisation hat/);
 });
 
-it("the issuer API voids a voucher by its code or id, and a repeat succeeds", async () => {
+it("the issuer API voids a voucher by its code or id, and a repeated request succeeds", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const voided = { id, voided: true };
   expect((await post("vouchers/void", { code, reason: "returned" })).body).toEqual({ ...voided, alreadyVoided: false });

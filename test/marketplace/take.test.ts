@@ -73,7 +73,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     expect((await take(await as(), supply)).body.voucher.id).toBe(next?.id);
   });
 
-  it(`POST ${name} answers a repeat with the same voucher, even if the offer has changed meanwhile`, async () => {
+  it(`POST ${name} answers a repeated request with the same voucher, even if the offer has changed`, async () => {
     const supply = await makeSupply(2, { audience: "ReferrerOnly" });
     const user = newUser();
     const client = await as(user);

@@ -47,7 +47,7 @@ beforeAll(async () => {
 
 const addressOf = ({ id }: { id: string }) => `${api.url}/integrity/events/VoucherInstance/${id}/history`;
 
-it("the verification page shows the last event first, in the reader's time zone, with valid links", async () => {
+it("the verification page shows the last event first, times in the reader's time zone, and valid links", async () => {
   const { page, complaints } = await visit(addressOf(redeemed), { viewport: { width: 1000, height: 1165 } });
   await page.locator("#verdict.good").waitFor();
   const sentence = await page.locator("#verdict strong").innerText();

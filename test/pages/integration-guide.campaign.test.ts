@@ -114,7 +114,7 @@ describe.for(CLIENTS)("the guide's client in $language", ({ language, checkout, 
     expect(redeems()).toBe(4);
   });
 
-  it(`the guide's client in ${language} repeats the redeem after a crash, and shows the first code`, async () => {
+  it(`the guide's client in ${language} repeats a redeem after a crash and shows the first redeem code`, async () => {
     const { id, code } = await issue();
     // The test kills the first run after its redeem has succeeded, before the response arrives.
     const { promise: redeemed, resolve } = Promise.withResolvers<void>();

@@ -283,7 +283,7 @@ it("the page of a voucher's chain answers a wrong `after` or `limit` with 400, a
   }
 });
 
-it("the start page and its JSON link to documents and readiness, and to the console only with OPS_TOKEN", async () => {
+it("the start page and its JSON form link to documents and readiness, and with OPS_TOKEN to the console", async () => {
   const { text } = await open("/");
   for (const path of ["/docs", "/openapi.json", "/readyz"]) expect(text).toContain(`href="${path}"`);
   expect(text).not.toContain("/ops/");
@@ -318,7 +318,7 @@ it("all links on pages begin with the path of BASE_URL", async () => {
   }
 });
 
-it("the marketplace's page has the same listings as the anonymous JSON, with names escaped", async () => {
+it("the marketplace's page has the same listings as GET /marketplace/listings, with names escaped", async () => {
   for (let one = 1; one <= 3; one += 1) {
     const offer = await makeOffer(servers.db, one, { audience: one === 3 ? "ReferrerOnly" : "OpenToAll" });
     await servers.db.query("UPDATE products SET name = $2 WHERE id = $1", [offer.productId, `<i>"${one}"\u202e`]);
@@ -340,7 +340,7 @@ it("the marketplace's page has the same listings as the anonymous JSON, with nam
   expect((await open("/marketplace/listings?limit=0")).status).toBe(400);
 });
 
-it("an unknown address gets 404: browsers get a page with links, programs get JSON", async () => {
+it("an unknown address answers 404 with a page for browsers and with JSON for programs", async () => {
   for (const path of ["/nowhere", "/partner", "/r/a/b", "/%00", "/<script>"]) {
     const { status, kind, text, headers } = await open(path);
     expect([status, kind, headers.get("vary")], path).toEqual([404, "page", "Accept, Accept-Language"]);
@@ -427,7 +427,7 @@ it("no form of the pages puts a typed text into a URL", () => {
   for (const field of fields) expect(field).toMatch(/^<select\b|\btype="(?:date|month|hidden)"/);
 });
 
-it("a referrer's link in a browser shows the offer, how to claim it, and a preview", async () => {
+it("a referrer's link in a browser shows the offer, a preview and how to claim", async () => {
   const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
   const { code } = await makeReferral(servers.db, offer);
   const { status, kind, headers, text } = await open(`/r/${code}`);
@@ -539,7 +539,7 @@ it("a referrer's link in a browser shows the validUntil of the next voucher, not
   expect(text).not.toContain("2051-03-01");
 });
 
-it("a referrer's link in a browser says if no voucher is left or the offer is closed", async () => {
+it("a referrer's link in a browser says if no voucher is left or the batch's window is closed", async () => {
   const offer = await makeOffer(servers.db, 1);
   const { code } = await makeReferral(servers.db, offer);
   await reservationVouchers(servers.db, [offer.vouchers[0]?.id ?? ""], inSeconds(900));
@@ -553,7 +553,7 @@ it("a referrer's link in a browser says if no voucher is left or the offer is cl
   expect(closed).not.toContain("Use it by");
 });
 
-it("a referrer's link in a browser exists only for a known code with a contract in force", async () => {
+it("a referrer's link in a browser is 404 for an unknown code or an inactive contract", async () => {
   const offer = await makeOffer(servers.db, 1);
   const { code: over } = await makeReferral(servers.db, offer, "Active", new Date(Date.now() - 1_000));
   const { code: ended } = await makeReferral(servers.db, offer, "Ended");

@@ -111,7 +111,7 @@ it("the documents for partners show the checkout's diagram as a picture and a li
 it.each([
   "/docs/guide",
   "/docs/clients",
-])("the documents for partners show highlighted code without changes: %s", async (path) => {
+])("the documents for partners show code with highlighting, but otherwise unchanged: %s", async (path) => {
   const { text } = await open(path);
   const source = DOCUMENTS.find((one) => one.path === path)?.text ?? "";
   const snippets = Array.from(
@@ -140,7 +140,7 @@ it("the API reference, the start page and every page's header link to the docume
   expect(start.addresses.filter((address) => address === "/docs/guide")).toHaveLength(2);
 });
 
-it("the documents for partners have links below the path of BASE_URL", async () => {
+it("links in the documents for partners begin with the path of BASE_URL", async () => {
   const { url } = await startApi({ BASE_URL: "https://vouchers.test/api" });
   // One function makes the links of all documents. The second document is in a folder.
   for (const path of ["/docs/guide", "/docs/runbook/log"]) {

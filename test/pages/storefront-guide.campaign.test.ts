@@ -14,30 +14,33 @@ import { signUser } from "../support/user-tokens.ts";
 const { api, db, partner, issuer } = useService({ users: true });
 const GUIDE = "docs/marketplace.md";
 
-it.runIf(hasProgram("curl"))(`the calls of ${GUIDE} buy one voucher with a payment, and claim another`, async () => {
-  const { listingId, vouchers } = await offerBatch(db, partner, 3);
-  const { code: linkCode } = await makeReferral(db, partner);
-  const token = await signUser(issuer, newUser());
-  const snippets = readSnippets(GUIDE).filter(({ language }) => language === "bash");
-  expect(snippets).toHaveLength(1);
-  const env = { API: api.url, USER_TOKEN: token, LISTING: listingId, LINK: linkCode, PAYMENT: newPayment() };
-  const { exitCode, stdout, stderr } = await startProgram("bash", ["-euc", snippets[0]?.code ?? ""], env).ended;
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
-  const [first, second] = vouchers;
-  const bought = { id: first?.id, code: first?.code, productKey: expect.any(String) };
-  expect(
-    stdout
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line)),
-  ).toMatchObject([
-    { id: listingId, canBuy: true },
-    { voucher: bought, alreadyConfirmed: false, verifyUrl: expect.stringContaining(`/${first?.id}`) },
-    { voucher: bought, alreadyConfirmed: true },
-    { code: linkCode, canClaim: true },
-    { voucher: { id: second?.id }, alreadyConfirmed: false },
-  ]);
-});
+it.runIf(hasProgram("curl"))(
+  `the calls of ${GUIDE} buy one voucher with a payment, and claim another voucher`,
+  async () => {
+    const { listingId, vouchers } = await offerBatch(db, partner, 3);
+    const { code: linkCode } = await makeReferral(db, partner);
+    const token = await signUser(issuer, newUser());
+    const snippets = readSnippets(GUIDE).filter(({ language }) => language === "bash");
+    expect(snippets).toHaveLength(1);
+    const env = { API: api.url, USER_TOKEN: token, LISTING: listingId, LINK: linkCode, PAYMENT: newPayment() };
+    const { exitCode, stdout, stderr } = await startProgram("bash", ["-euc", snippets[0]?.code ?? ""], env).ended;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    const [first, second] = vouchers;
+    const bought = { id: first?.id, code: first?.code, productKey: expect.any(String) };
+    expect(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { id: listingId, canBuy: true },
+      { voucher: bought, alreadyConfirmed: false, verifyUrl: expect.stringContaining(`/${first?.id}`) },
+      { voucher: bought, alreadyConfirmed: true },
+      { code: linkCode, canClaim: true },
+      { voucher: { id: second?.id }, alreadyConfirmed: false },
+    ]);
+  },
+);
 
 it(`${GUIDE} has a row for each refusal of a claim or a purchase`, () => {
   const everywhere = ["overloaded", "unavailable"];

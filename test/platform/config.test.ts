@@ -238,7 +238,7 @@ it.each([
     "uselibpqcompat=true&sslmode=verify-ca",
     "DATABASE_URL cannot be used: SECURITY WARNING: Using sslmode=verify-ca requires",
   ],
-])("the configuration explains in one line why an address with %s is refused", (parameters, words) => {
+])("the configuration explains in one line why it refuses an address with %s", (parameters, words) => {
   const [complaint, ...more] = complaints({ DATABASE_URL: `postgres://app:pa55@h/x?${parameters}` });
   expect({ complaint, more }).toEqual({ complaint: expect.stringContaining(words), more: [] });
   expect(complaint).not.toContain("pa55");
@@ -459,7 +459,7 @@ it.each([
   expect(hosts(read({ REDIS_URL: url }).redisUrl)).toEqual(["a:7001", "b:7002", "c"]);
 });
 
-it("the configuration replaces a TLS mode in DATABASE_URL that the Postgres client would warn about", () => {
+it("the configuration replaces a TLS mode in DATABASE_URL of which the Postgres client would warn", () => {
   const modeOf = (query: string) => read({ DATABASE_URL: `postgres://db/vouchers?${query}` }).databaseUrl.split("?")[1];
   for (const mode of ["prefer", "require", "verify-ca"])
     expect(modeOf(`sslmode=${mode}&host=x`)).toBe("sslmode=verify-full&host=x");
@@ -467,7 +467,7 @@ it("the configuration replaces a TLS mode in DATABASE_URL that the Postgres clie
     expect(modeOf(query)).toBe(query);
 });
 
-it("REDIS_PASSWORD may have any characters, and applies to addresses without a user", () => {
+it("REDIS_PASSWORD may have any characters, and is used for addresses without a user", () => {
   const passwordsOf = (REDIS_URL: string) =>
     parseRedisUrl(read({ REDIS_URL, REDIS_PASSWORD: "a#/?@:$&%" }).redisUrl).map(({ password }) =>
       decodeURIComponent(password),
@@ -494,7 +494,7 @@ it.each([
   expect(complaints({ REDIS_URL: url })).toEqual([expect.stringMatching(`^REDIS_URL ${sentence}`)]);
 });
 
-it("WORKER_SHARDS accepts shards up to the larger number of QUEUE_SHARDS", () => {
+it("WORKER_SHARDS accepts shards up to the largest number in QUEUE_SHARDS", () => {
   expect(read({ QUEUE_SHARDS: "4,6", WORKER_SHARDS: "0, 5" }).workerShards).toEqual([0, 5]);
   for (const value of ["6", "0,6", "x", "-1"]) {
     const lines = complaints({ QUEUE_SHARDS: "6,4", WORKER_SHARDS: value });

@@ -76,7 +76,7 @@ it("DatabaseFence admits a second login only to the server in use, and closes bo
   expect(login.closed).toBe(true);
 });
 
-it("a starting process waits for other processes' silence, then refuses a server without their mark rows", async () => {
+it("a starting process waits for other processes' silence, then refuses a server that lost commits", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const { deployment, clock } = openFence(shared.store);
   const copy = new Server("00000001", "1", ["a", "c", "d"]);
@@ -89,7 +89,7 @@ it("a starting process waits for other processes' silence, then refuses a server
   expect([deployment.serverId, shared.memory?.started]).toEqual(["d/db/00000001/2", "2"]);
 });
 
-it("a process that started without Redis leaves a server that lacks the mark row named in Redis", async () => {
+it("a process that started without Redis leaves a server that lost commits, once Redis shows the loss", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   let read: SharedMemory["read"] = async () => null;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
@@ -106,7 +106,7 @@ it("a process that started without Redis leaves a server that lacks the mark row
   expect(shared.written).toEqual([]);
 });
 
-it("a process refuses its restarted server without mark rows that other processes have seen meanwhile", async () => {
+it("a process refuses its restarted server if other processes have seen commits that the server lacks", async () => {
   const shared = shareOf(null);
   const { deployment, clock } = openFence(shared.store);
   const server = new Server("00000001", "1", ["a", "b"]);
@@ -120,7 +120,7 @@ it("a process refuses its restarted server without mark rows that other processe
   for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
 });
 
-it("a process relies on a mark row only once its id is in Redis, and replaces no newer id there", async () => {
+it("a process relies on a new mark row only once Redis has the row's id, and replaces no newer id", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   const written = Promise.withResolvers<void>();
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -214,7 +214,7 @@ it("a former primary is refused while its successor is silent, unless an operato
   expect(shared.memory).toMatchObject({ started: "1", newest: null, acceptedLosses: ["new"] });
 });
 
-it("of two processes that wait for different servers, the first to get its server makes the other wait", async () => {
+it("of two processes with different servers, the first admits its server and the other one waits", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   const waiting = ["1", "2"].map((started) => ({
     ...openFence(shared.store),
@@ -229,7 +229,7 @@ it("of two processes that wait for different servers, the first to get its serve
   expect([shared.written.length, shared.memory?.started]).toEqual([1, "1"]);
 });
 
-it("a waiting process begins its wait again after Redis was unavailable to other processes", async () => {
+it("a process that waits for its server begins the wait again if Redis was unavailable", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   let read = shared.store.read;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
@@ -253,7 +253,7 @@ it("a waiting process begins its wait again after Redis was unavailable to other
   await expect(admitOther()).rejects.toMatchObject(waits);
 });
 
-it("a process relies on a mark row only once its id is in Redis, even while another process writes", async () => {
+it("a process relies on a new mark row only once Redis has its id, even while another process writes", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   let isFirst = true;
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -270,7 +270,7 @@ it("a process relies on a mark row only once its id is in Redis, even while anot
   expect(shared.memory?.newest?.id).toBe("c");
 });
 
-it("a process refuses a server without its newest mark row, unless an operator accepted the loss later", async () => {
+it("a process refuses a server that lost commits, unless an operator accepted the loss afterwards", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a", "b"]);
   server.acceptedLosses = ["old"];
@@ -287,7 +287,7 @@ it("a process refuses a server without its newest mark row, unless an operator a
   expect(deployment.memory?.newest).toBeNull();
 });
 
-it("a connection whose check ends after a newer mark row was read must lead to a server with this row", async () => {
+it("a connection is also checked for commits that the process saw during the connection's check", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);

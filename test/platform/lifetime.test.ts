@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { closeAll, openLifetime } from "../../src/platform/lifetime.ts";
 
-it("a lifetime closes its resources in reverse order, one by one, even if one fails", async () => {
+it("a Lifetime closes its resources in reverse order, one by one, even if one of them fails", async () => {
   const lifetime = openLifetime();
   const told: string[] = [];
   const open = (name: string, fails = false) => ({
@@ -21,7 +21,7 @@ it("a lifetime closes its resources in reverse order, one by one, even if one fa
   expect(told).toEqual(["server closes", "server closed", "committer closes", "pool closes", "pool closed"]);
 });
 
-it("a lifetime aborts running work only if closing takes too long", async () => {
+it("a Lifetime aborts running work only if closing takes too long", async () => {
   const long = openLifetime(5);
   long.use({ close: () => new Promise((resolve) => long.endRuns.addEventListener("abort", () => resolve())) });
   await long.close();
@@ -33,7 +33,7 @@ it("a lifetime aborts running work only if closing takes too long", async () => 
   expect(short.endRuns.aborted).toBe(false);
 });
 
-it("closeAll closes every resource, and rejects only after all have closed", async () => {
+it("closeAll closes every resource, and rejects only after all resources have closed", async () => {
   let closed = false;
   const slow = {
     async close() {

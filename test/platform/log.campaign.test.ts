@@ -91,7 +91,7 @@ it("the log of the API and worker has one line per request, with route, status, 
   }
 });
 
-it("the log of the API and worker contains a new id for each request instead of the caller's id", () => {
+it("the log of the API and worker contains new ids of requests instead of callers' request ids", () => {
   expect(everything).not.toContain("insane id");
   for (const requestId of requests.keys()) expect(everything).not.toContain(requestId);
   const probes = apiLines.filter((line) => line.route === "/healthz" && line.requestId !== undefined);

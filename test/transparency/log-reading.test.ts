@@ -154,7 +154,7 @@ describe("after a checkpoint is published", () => {
     expect((await till.receipt("late")).status).toBe(200);
   });
 
-  it("an erased event gets no new receipt, keeps its proof, and is intact for log audit", async () => {
+  it("an erased event gets no new receipt, keeps its proof, and counts as intact in log audit", async () => {
     const id = vouchers[9]?.id ?? "";
     await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: id }, null);
     const refused = { status: 410, body: { code: "payload_erased" } };

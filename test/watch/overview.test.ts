@@ -433,7 +433,7 @@ it("the list of faults has each broken chain", async () => {
   await db.query("DELETE FROM broken_chains");
 });
 
-it("the list of faults has failed jobs from their first sight until they are gone", async () => {
+it("the list of faults says since when there are failed jobs, as long as there are any", async () => {
   const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
   await servers.redis.zadd(key, 1, "job");
   const [first] = await faultsOf("VouchersJobsFail");

@@ -37,7 +37,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it("the client's release returns true if it ended a reservation, and otherwise false", async () => {
+it("client.release returns true if it ended a reservation, and otherwise false", async () => {
   const { code } = await issue();
   const { ticket } = await client().reserve(code);
   const released = await client().release(ticket);
@@ -69,7 +69,7 @@ describe("redeemOnce", () => {
     expect(await client().redeemOnce({ code, externalRef })).toEqual(redemption);
   });
 
-  it("the client's events yields a voucher's events in order, from a given event on and of given types", async () => {
+  it("client.events yields a voucher's events in order, from a given event on and of given types", async () => {
     const { id, code } = await issue();
     const read = async (after?: string) => {
       for await (const event of client().events(after === undefined ? {} : { after }))
@@ -186,7 +186,7 @@ describe("redeemOnce", () => {
     ).rejects.toMatchObject({ name });
   });
 
-  it("the client's lookUp follows no redirect, so that no other address gets the key", async () => {
+  it("client.lookUp follows no redirect, so that no other address gets the key", async () => {
     const { code } = await issue();
     const seen: (string | undefined)[] = [];
     const redirecting: typeof fetch = async (_url, options) => {
@@ -199,7 +199,7 @@ describe("redeemOnce", () => {
   });
 });
 
-it("the client's redemptions yields a time range's redemptions once each, after the range is final", async () => {
+it("client.redemptions yields a time range's redemptions once each, after the range is final", async () => {
   const vouchers = await Promise.all(Array.from({ length: 5 }, () => issue()));
   const times: string[] = [];
   for (const { code } of vouchers) {

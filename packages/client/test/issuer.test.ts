@@ -50,7 +50,7 @@ it("the client issues a batch once when responses get lost, reads its codes and 
   expect(await issuer.findVoucher("7Q4K-9MZX-2HTB-W8RC")).toBeNull();
 });
 
-it("the client's voidBatch counts the vouchers of an attempt whose response got lost", async () => {
+it("client.voidBatch counts the vouchers of an attempt whose response got lost", async () => {
   const { batchId } = await issueTestBatch(db, partner, 3);
   let lost = 0;
   const issuer = await backOffice(async (input, init) => {
@@ -63,7 +63,7 @@ it("the client's voidBatch counts the vouchers of an attempt whose response got 
   expect(await issuer.voidBatch(batchId)).toEqual({ voided: 0, alreadyFinal: 3 });
 });
 
-it("the client's voidBatch gives up while a voucher stays locked, and a later call voids the voucher", async () => {
+it("client.voidBatch gives up while a voucher stays locked, and a later call voids the voucher", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const issuer = await backOffice(fetch, 100);
   const [stuck] = vouchers.map(({ id }) => id);
@@ -80,7 +80,7 @@ it("the client's voidBatch gives up while a voucher stays locked, and a later ca
 it.each([
   ["continues as long as fewer vouchers remain", [9, 7, 4, 2, 1, 0], 6],
   ["gives up after a minute without progress", [9, 7, 7, 7, 8, 7, 7], 4],
-])("the client's voidBatch %s", async (_name, remaining, calls) => {
+])("client.voidBatch %s", async (_name, remaining, calls) => {
   vi.useFakeTimers({ toFake: ["performance"] });
   const left = [...remaining];
   const slow: typeof fetch = async (input) => {

@@ -12,7 +12,7 @@ import { OutcomeUnknown, type Settings, VoucherRefused, voucherClient } from "..
 
 const { api, db, issue, keys } = useService({ env: { WORKER_QUEUES: "redeem" } });
 
-it("the client's redemption returns null while a redeemOnce that can still redeem waits", async () => {
+it("client.redemption returns null while a redeemOnce that can still redeem waits", async () => {
   const { id, code } = await issue();
   const externalRef = "still in progress";
   const redeeming = await whileLocked(db, [id], async () => {

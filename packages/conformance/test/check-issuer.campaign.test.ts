@@ -81,6 +81,6 @@ it.concurrent.each([
 it.each([
   "refused",
   "issued",
-])("the conformance kit stops if the back office reports %s for the first order without a batch", async (outcome) => {
+])("the conformance kit stops if the first order is reported as %s but no batch was issued", async (outcome) => {
   expect(await check(`console.log('{"outcome":"${outcome}"}')`)).toEqual({ exitCode: 1, tried: 1, wrong: ["issue"] });
 });

@@ -5,7 +5,7 @@ import { FairSlots } from "../../../src/platform/batching/fair-slots.ts";
 import { shareFor } from "../../../src/platform/batching/share-for.ts";
 import { makeGate } from "../../support/gate.ts";
 
-it("a bulkhead refuses an organization whose waiting calls are at their maximum, and delays no other", async () => {
+it("a bulkhead refuses an organization with too many waiting calls, and delays no other organization", async () => {
   const bulkhead = byOrganization({ waitingMaxEach: 3 });
   const work = makeWork();
   const calls = ["a1", "a2", "a3", "a4", "a5"].map((name) => bulkhead({ organizationId: "a" }, work.named(name)));

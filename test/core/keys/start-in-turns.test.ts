@@ -43,7 +43,7 @@ it("a waiting request does not start if its caller has disconnected", async () =
   expect(started.slice(128)).toEqual(["here"]);
 });
 
-it("at most one nextPiece call of long work continues in each turn of the event loop", async () => {
+it("nextPiece lets at most one piece of long work run in each turn of the event loop", async () => {
   let pieces = 0;
   for (let n = 0; n < 5; n++) void nextPiece().then(() => (pieces += 1));
   const seen: number[] = [];

@@ -72,7 +72,7 @@ it.each(
   await expectOneRedemption(id, first.redeemCode);
 });
 
-it("a redeem job with a redeemed reference returns confirmed and leaves its own voucher unchanged", async () => {
+it("a redeem job with a redeemed reference returns confirmed and leaves the job's voucher unchanged", async () => {
   const [redeemed, spare] = await issueVouchers(db, partner, 2);
   const job = makeJob(redeemed?.id as string);
   await runRedeemJob(one, newAttempt(job.voucherId), job);

@@ -137,7 +137,7 @@ it("a REPEATABLE READ or SERIALIZABLE transaction cannot insert a redemption", a
   }
 });
 
-it("the list orders redemptions of the same time by voucher, and a page may end between these", async () => {
+it("the list orders redemptions of the same time by voucher, and a page may end between two of them", async () => {
   const ids = [await issue(), await issue(), await issue()].toSorted();
   const redeemedAt = await now();
   await besideTransaction(servers.db, async (outside) => {
@@ -168,7 +168,7 @@ describe("completeUntil in answers of two processes", () => {
     expect((await first()).getTime()).toBeGreaterThanOrEqual(told.getTime());
   });
 
-  it("completeUntil never decreases while a redemption waits to be refused as outdated", async () => {
+  it("completeUntil never decreases while a redemption is about to be refused because of closed_until", async () => {
     const { id, redeemedAt } = await redeem();
     await closeRedemptions(servers.db);
     const told = await openProcess()();

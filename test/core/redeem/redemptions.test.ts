@@ -91,7 +91,7 @@ it("the list of redemptions ends with a cursor that later returns only new redem
   }
 });
 
-it("the list of redemptions computes completeUntil at most once a second for all pages", async () => {
+it("the list of redemptions computes completeUntil at most once a second, whatever the number of pages", async () => {
   const times = new Set<string>();
   const startedAt = performance.now();
   for (let page = 0; page < 30; page++) times.add((await till.redemptions({ limit: "1" })).body.completeUntil);
@@ -110,7 +110,7 @@ it("the list of redemptions accepts only cursors that a configured secret signed
   }
 });
 
-it("the list of redemptions is a CSV file with the same values for Accept: text/csv", async () => {
+it("the list of redemptions with Accept: text/csv is a CSV file with the same values", async () => {
   const [odd] = (await issueVouchers(servers.db, partner, 1)) as Vouchers;
   const externalRef = '=1+"2", 3';
   expect((await till.redeem({ code: odd?.code ?? "", externalRef })).status).toBe(200);
@@ -143,7 +143,7 @@ it("the list of redemptions is a CSV file with the same values for Accept: text/
   expect((await get("?from=yesterday")).status).toBe(400);
 });
 
-it("a file of redemptions that has begun is completed even beyond the maximum of waiting calls", async () => {
+it("a file of redemptions that has begun is completed even if too many calls wait", async () => {
   const to = await untilComplete();
   const { listed } = await readAll(till, { to: to.toISOString() });
   const { pages } = readAllRedemptions(api.ctx, partner, {}, to);
@@ -225,7 +225,7 @@ it.each([
   "2026",
   "1999-01",
   "2026-1",
-])("a request for a monthly statement refuses the month %s with a sentence", async (month) => {
+])("a monthly statement for %s is refused with a sentence", async (month) => {
   expect((await till.statement(month)).body).toMatchObject({
     code: "invalid_request",
     error: "month must be a month such as 2026-11.",

@@ -96,7 +96,7 @@ it("a sweep sets overdue reservations to Expired, with the reservation's own end
   expect(await readReservation(db, ticket)).toMatchObject({ state: "Expired", endedAt: expiresAt });
 });
 
-it("an overdue reservation of a locked voucher waits for the next sweep, and delays no other", async () => {
+it("an overdue reservation of a locked voucher waits for the next sweep, and delays no other reservation", async () => {
   const locked = await makeOverdue();
   const free = await makeOverdue();
   await whileLocked(db, [locked.id], async () => {
@@ -271,7 +271,7 @@ it("simultaneous sweeps end each overdue referrer contract once, up to a maximum
   expect([...passes, { items }].reduce((sum, pass) => sum + Number(pass.items.endContracts), 0)).toBe(1_500);
 });
 
-it("a locked overdue referrer contract waits for the next sweep, and delays no other", async () => {
+it("a locked overdue referrer contract waits for the next sweep, and delays no other contract", async () => {
   const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);

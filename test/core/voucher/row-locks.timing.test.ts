@@ -46,7 +46,7 @@ describe("while another transaction locks one voucher's row", () => {
     ["redeem", "worker"],
     ["reserve", "api"],
     ["release", "api"],
-  ] as const)("a locked row delays no other voucher, and its %s succeeds after the lock", async (kind, role) => {
+  ] as const)("a locked voucher row delays no other voucher, and the row's %s succeeds later", async (kind, role) => {
     const { locked, reply } = await until(async () => {
       const locked = await issue();
       const call = await prepareCall(kind, locked.code);

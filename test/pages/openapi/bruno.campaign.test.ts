@@ -29,7 +29,7 @@ it("the Bruno collection has one request for every partner, webhook and issuer r
   expect(asked.toSorted()).toEqual(partner.map(({ method, path }) => `${method} ${path}`).toSorted());
 });
 
-it("the Bruno collection names, explains and checks each request, and sends the collection's key", () => {
+it("the Bruno collection names, explains and checks each request, and sends its key with each", () => {
   expect(REQUESTS.map(({ meta }) => Number(meta.seq))).toEqual(REQUESTS.map((_, index) => index + 1));
   for (const { file, meta, http, docs, assertions } of REQUESTS) {
     expect(meta.name).toBe(basename(file, ".bru"));

@@ -77,7 +77,7 @@ type Offer = Awaited<ReturnType<typeof makeOffer>>;
 type Provoke = (operation: Operation, valid: Call) => Promise<Reply>;
 
 // One test for all operations, because each call takes as long as the service waits for a locked row.
-it("every operation that changes a voucher answers 503 voucher_busy while its row stays locked", async () => {
+it("every operation that changes a voucher answers 503 voucher_busy while the voucher stays locked", async () => {
   const moving = OPERATIONS.filter((operation) =>
     describedRefusals(operation).some(([, code]) => code === "voucher_busy"),
   );

@@ -139,7 +139,7 @@ it("the Kubernetes files give each pod exactly the secrets that it needs", () =>
   ]);
 });
 
-it("Kubernetes containers use files of the image and existing commands", () => {
+it("Kubernetes containers use only files that the image has and commands that exist", () => {
   const { copied, user } = readDockerfile();
   expect(user).toBe("node");
   const runs = CONTAINERS.filter(({ command }) => command[0] === "node").map(({ command }) => command.slice(1));

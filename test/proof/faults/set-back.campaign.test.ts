@@ -88,7 +88,7 @@ it("an operator's acceptance of a loss does not admit files that are set back la
   await untilItRemembers(known);
 });
 
-it("a process accepts a promoted standby unless the standby lacks a mark row that it must have", async () => {
+it("a process accepts a promoted standby unless it lacks commits that every standby must have", async () => {
   const known = openProcess();
   // Adds as many marks as in several minutes, so that every standby must have the older marks.
   const writeMinutes = () =>
@@ -148,7 +148,7 @@ itOnOneRedis(
   },
 );
 
-it("a process that starts after all others have stopped knows only the mark ids in Redis", async () => {
+it("a process that starts after all others have stopped knows only the commits that Redis names", async () => {
   const known = openProcess(shares());
   await loseMarks([known]);
   await untilRedisKnows(known);
