@@ -169,7 +169,7 @@ it("users get no voucher whose reservation has ended only by a clock jump", asyn
   expect(await pickFreeVouchers(right.pool, free)).toEqual([await pickVoucher(right.pool, free)]);
 });
 
-it("nothing is redeemed while the clock is days behind the time in redemptions_closed", async () => {
+it("nothing is redeemed while the database's clock is days behind the time in redemptions_closed", async () => {
   const { id } = await issueExpired();
   await close("now()");
   const committer = openRedeemCommitter({ ...jumped, onAnnounced: () => undefined });

@@ -156,7 +156,7 @@ it("log retire changes nothing if one of its conditions is not met", async () =>
   expect(await run()).toMatchObject({ published: 3, refused: null });
 });
 
-it("after log retire, no checkpoint is served that a worker of the old log publishes", async () => {
+it("after log retire, a checkpoint that a worker of the old log publishes is not served", async () => {
   await begin();
   await run();
   const published = await findPublished(db);

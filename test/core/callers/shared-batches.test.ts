@@ -28,7 +28,7 @@ const SHARED: Record<string, (organizationId: string, n: number) => Promise<unkn
 
 it.each(
   Object.entries(SHARED),
-)("many calls of one organization leave room in the batches for other organizations' %s", async (_, ask) => {
+)("many calls of one organization do not keep other organizations' %s out of the batches", async (_, ask) => {
   const refused = Promise.withResolvers<unknown>();
   for (let n = 0; n < 20_000; n++) ask("crowd", n).catch(refused.resolve);
   expect(await refused.promise).toBeInstanceOf(BatcherFull);

@@ -3,7 +3,7 @@ import { GroupCommitter, type Undecided } from "../../../src/core/commit/group-c
 import { BatcherClosed } from "../../../src/platform/batching/batcher.ts";
 import { until } from "../../support/until.ts";
 
-it("two owners' jobs find room and connections while a third owner's jobs wait for locked rows", async () => {
+it("two owners' jobs can start while a third owner's jobs wait for locked rows", async () => {
   const { committer, waiting, free } = startCommitter();
   let busy = 0;
   const crowd = Array.from({ length: 64 }, async (_, n) => {

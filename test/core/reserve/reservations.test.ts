@@ -104,7 +104,7 @@ it.each([
   ["reservation leaves nothing to release for a release", release, "api", "nothing = Active, kept"],
   ["voucher's validity refuses a redeem", redeemBy(holder, "code"), "worker", "voucher_expired = Active, free"],
   ["voucher's validity refuses a reserve", reserveBy(holder), "api", "voucher_expired = Active, free"],
-] as const)("an end during a lock wait is effective: the end of a %s", async (title, action, role, expected) => {
+] as const)("an end that passes during a lock wait counts: the end of a %s", async (title, action, role, expected) => {
   const isReserved = title.startsWith("reservation");
   const { round, done } = await until(async () => {
     const [round] = (await makeRounds(1, isReserved)) as [Round];

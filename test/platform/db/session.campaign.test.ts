@@ -116,7 +116,7 @@ describe("settings of a database or a role", () => {
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
-  it("the service keeps synchronous_commit = remote_apply, which is stricter than its default", async () => {
+  it("the service keeps a configured synchronous_commit = remote_apply, because it is stricter", async () => {
     const database = await makeDatabase();
     await run(`ALTER DATABASE ${database} SET synchronous_commit = remote_apply`);
     const client = await connectClient(ownerOf(database), "test");
