@@ -52,7 +52,7 @@ const CUT_OFF: Record<string, (started: Started) => Promise<unknown>> = {
 
 it.each(
   Object.keys(CUT_OFF),
-)("if %s, no answer and no webhook shows a redemption whose COMMIT waits for a standby", async (how) => {
+)("a redemption whose COMMIT waits for a standby is in no answer and no webhook, even if %s", async (how) => {
   const started = await start();
   const { postgres, db, api, receiver } = started;
   const { till, id, code, order, calls, active } = await makeCalls(started);
