@@ -13,9 +13,10 @@ const { servers } = useDatabase();
 
 itOnOneRedis("a worker without Redis is alive but not ready", async () => {
   const proxy = await openTcpProxy(servers.redisUrl);
+  // Closes after the worker: BullMQ may wait for Redis for ever when a worker closes.
+  servers.onClose(() => proxy.close());
   proxy.cut();
   const worker = await startWorkers(servers, { METRICS_PORT: "0", REDIS_URL: proxy.url });
-  servers.onClose(() => proxy.close());
   const statusOf = async (path: string) => (await fetch(new URL(path, worker.metricsUrl))).status;
   expect(await statusOf("/readyz")).toBe(503);
   proxy.mend();
