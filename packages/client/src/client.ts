@@ -74,7 +74,10 @@ export function voucherClient(settings: Settings) {
      */
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
-    /** The redemption under a reference. Null proves no failure: an attempt may still run, so repeat the redeem. */
+    /**
+     * The redemption under a reference. Null is no proof that an attempt failed: it may still be in progress. Repeat
+     * the redeem to find out.
+     */
     redemption: (externalRef: string) => readRedemption(call, externalRef),
 
     /**
