@@ -25,7 +25,7 @@ export function readAnyVoucherHistory(ctx: HistoryDeps, name: string | VoucherQu
   return readFoundHistory(ctx, name, findEverywhere);
 }
 
-/** Searches by a secret with which anyone can redeem or claim a voucher, or can prove that it was redeemed. */
+/** Search criteria that are secrets. With one of them, anyone can redeem a voucher or prove that it was redeemed. */
 const BY_SECRET: readonly VoucherQuery["by"][] = ["code", "ticket", "redeemCode"];
 
 /**

@@ -104,7 +104,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   fields: F;
   /** The present values of what the act changes, as a person types them. The act's form shows these values. */
   present?(db: Queryable, id: string): Promise<Partial<Record<keyof F, string>>>;
-  /** The field to which a refusal belongs if it names no field. */
+  /** The field at which a form shows a refusal that names no field. */
   refused?: keyof F & string;
   /** Error codes of refusals of well-formed values, in addition to the codes that every act can return. */
   refusals?: readonly ErrorCode[];
@@ -115,7 +115,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   /** Times inside composite values that must be in the future, by their paths. */
   ends?(values: Readable<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
-  /** A second form of the act in the console. It names no entity of the kind `on`, so it requires `mayStandAlone`. */
+  /** A second form of the act in the console, without an entity of the kind `on`. So it requires `mayStandAlone`. */
   furtherForm?: FurtherForm<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
@@ -146,7 +146,7 @@ export interface Act<F extends Fields = Fields, Result extends object = object, 
   extends Omit<Definition<F, Result, Deps>, "run"> {
   /** @throws InvalidValues; the act's own errors; UnusableDatabase when no standby confirms the answer. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance?: Advance): Promise<Result>;
-  /** Makes the compiler reject an act whose process lacks what the act needs. */
+  /** Never called. With it, the compiler rejects a process that lacks what the act needs. */
   readonly needs?: (deps: Deps) => void;
 }
 

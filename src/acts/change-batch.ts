@@ -19,14 +19,14 @@ export interface BatchChange<Done extends string> extends VoucherChange {
   done: Done;
   /** Excludes vouchers that end at this time or later. */
   endsBefore?: Date;
-  /** Limits the change to vouchers whose histories have this state of suspension. */
+  /** Limits the change to vouchers with this state of suspension in their histories. */
   suspension?: Suspension | "none";
 }
 
 /** The number of vouchers that a run has changed, and of those to which the change did not apply. */
 export type BatchResult<Done extends string> = Record<Done, number> & {
   alreadyFinal: number;
-  /** The number of skipped vouchers, whose chains accept no further event. Absent if there are none. */
+  /** The number of vouchers that were skipped, because their chains accept no further event. Absent for 0. */
   damaged?: number;
 };
 

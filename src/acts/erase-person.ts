@@ -30,7 +30,7 @@ export interface ErasureResult {
 
 /** The result of a replay. */
 export interface ReplayResult extends ErasureResult {
-  /** The number of listed events that were not erased, because other events now have their sequences. */
+  /** The number of events in the list that were not erased, because another event now has the same sequence. */
   otherEvents: number;
 }
 

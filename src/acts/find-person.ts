@@ -22,7 +22,7 @@ export type ErasedPerson =
   | { by: "reference"; organizationId: string; externalRef: string }
   | { by: "voucher"; voucherId: string };
 
-/** The types of acquisition events, which may name a person. Redemptions, and reasons of any events, may too. */
+/** Acquisition events may name a person. So may redemptions, and the reasons of all events. */
 const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "voucher.instance.bought"];
 const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
   reference: ["voucher.instance.redeemed"],

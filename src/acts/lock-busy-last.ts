@@ -7,7 +7,7 @@ import { type AuditContext, lockWaitOf } from "./with-audit-entry.ts";
 /** Maximum number of vouchers in one transaction of the second round, for vouchers that were locked in the first. */
 const BUSY_RANGE = 100;
 
-/** How often a run without `endBy` waits for the same voucher if other transactions lock it first each time. */
+/** How often a run without `endBy` waits for the same voucher before it gives up, if others lock it first each time. */
 const WAITS_MAX = 20;
 
 /** Locks vouchers. Returns the ids of those that it could lock. */

@@ -20,7 +20,7 @@ export function findTrace(line: string): string | null {
 const SIGNS = [..."#:()<>[]{}|!?"];
 const WORD = /(?:^| )[A-Za-z]+(?: |$)/;
 
-/** If a file has at least this many codes and all are rounded alike, it is not a coincidence. */
+/** If a file has at least this many codes and all end in zeros after 15 digits, a spreadsheet has rounded them. */
 const ROUNDED_MIN = 5;
 
 /** A summary of a file of codes, so that a person can check it before the codes are issued. */

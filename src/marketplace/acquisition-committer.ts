@@ -38,8 +38,8 @@ const WAITING_MAX = 10_000;
 /**
  * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that
  * cannot get a voucher. A group committer decides the other requests. Its transaction picks only unlocked vouchers:
- * from each batch, as many as are requested. If all vouchers are locked, the requests for one source wait together for
- * one voucher's lock. Five times a second, they search again in all open batches with vouchers.
+ * from each batch, as many as are requested. If all vouchers are locked, the requests for one listing, link or product
+ * wait together for one voucher's lock. Five times a second, they search again in all open batches with vouchers.
  */
 export class AcquisitionCommitter {
   readonly #work = new OpenWork();
@@ -51,7 +51,7 @@ export class AcquisitionCommitter {
       batchMax: READ_MAX,
       waitingMax: WAITING_MAX,
       concurrency: READ_CONCURRENCY,
-      // Groups requests by source, because only the read finds the organization.
+      // The owner is the listing, link or product, because its organization is not known before the read.
       ownerOf: sourceKey,
       splitOn: mayBeFromOneItem,
     });
@@ -110,7 +110,7 @@ async function commitAcquisitions(
         const decided = await decide(picked);
         const isFound = [...picked.values()].some((ids) => ids.length > 0);
         if (waitMs === null || isFound || decided.result.some((outcome) => outcome !== "locked")) return decided;
-        // The candidates now list the batches that have vouchers, because `decide` has updated them.
+        // `decide` has updated each candidate's `batchIds` to the batches that have vouchers.
         const freed = await waitForVoucher(tx, candidates);
         return freed === null ? decided : decide(freed);
       },

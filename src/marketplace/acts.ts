@@ -119,7 +119,7 @@ export const endContract = move("end", "Ended", {
   confirm: { loss: (_ctx, id) => `This permanently ends contract ${id} and its links.` },
 });
 
-/** The public address, from a process's configuration. */
+/** The process's configuration, which has the service's public address. */
 export interface LinkSite {
   config: Pick<Config, "baseUrl">;
 }

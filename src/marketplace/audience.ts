@@ -18,9 +18,7 @@ interface Contract {
   endsAt: Date | null;
 }
 
-/**
- * A caller's relations to a brand. They decide whether the caller may acquire vouchers of its `ReferrerOnly` batches.
- */
+/** A caller's relations to a brand. They decide whether the brand's `ReferrerOnly` batches are open to the caller. */
 export interface Eligibility {
   /** Whether the caller is a member with role `owner` of the brand's organization. */
   isOwner: boolean;

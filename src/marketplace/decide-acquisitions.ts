@@ -55,8 +55,8 @@ export interface Candidate {
   request: AcquisitionRequest;
   key: AcquisitionKey;
   /**
-   * The batches to pick from, in this order: the batches that were open to the request and had vouchers when its source
-   * was last read. A decision that leaves the request undecided updates them.
+   * The batches to pick from, in this order: the batches that were open to the request and had vouchers at the last
+   * read. A decision that leaves the request undecided updates this list.
    */
   batchIds: readonly string[];
 }

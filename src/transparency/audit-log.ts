@@ -90,7 +90,7 @@ export async function askOutside(
   for (const { key, url } of policy.witnesses) {
     if (url === null) continue;
     const answer = await askWitness({ key, url }, published.note, published.size, prove).catch(
-      // The stored tiles give no proof of consistency, so the witness's tree counts as a contradiction.
+      // The witness counts as contradicting: the stored tiles do not prove that its tree is part of this log.
       ({ message }: Error) => ({ kind: "contradicts", reason: message }) as const,
     );
     if (answer.kind === "failed") audit.silentWitnesses += 1;

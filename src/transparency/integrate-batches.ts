@@ -8,7 +8,7 @@ import type { TlogSettings } from "./log-settings.ts";
 import { appendInTurns, followTree, TlogRefused } from "./tree-proofs.ts";
 
 interface Integrated {
-  /** The head of the tree, which this process has verified from a signed head on and may sign after the commit. */
+  /** The tree's size and root, verified by this process from a signed head on. It may sign them after the commit. */
   head: TreeHead;
   /** The start time of the database server, which identifies this run of the server. */
   server: string;
@@ -19,11 +19,10 @@ interface Integrated {
 }
 
 /**
- * In one transaction, verifies the stored tree, starting from the signed heads and the served checkpoint, and gives the
- * next waiting batches their positions at its end. So nothing needs repair after a crash.
+ * In one transaction, verifies the stored tree, starting from the signed heads and the served checkpoint, and adds the
+ * leaves of the next waiting batches at the tree's end. So nothing needs repair after a crash.
  * @param heads the tree heads that the log is known to have signed.
- * @param server the database server that was compared with the witnesses. On any other server, no batch gets a
- * position.
+ * @param server the database server that was compared with the witnesses. On any other server, no leaf is added.
  * @returns null while another transaction has locked the tree, and when there is no log.
  * @throws TlogRefused when the database contradicts what the log has signed.
  */

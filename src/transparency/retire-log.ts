@@ -36,7 +36,7 @@ export interface RetireOptions {
 interface RetiredLog {
   origin: string;
   nextOrigin: string;
-  /** The number of leaves that the next log takes over, before the SHA-256 of the retired log's last checkpoint. */
+  /** The number of leaves that the next log takes over. The leaf after them is the SHA-256 of the last checkpoint. */
   size: number;
   /** The number of leaves in the last checkpoint that the retired log signed. */
   lastSize: number;
@@ -45,7 +45,7 @@ interface RetiredLog {
   anchorsWritten: string[];
 }
 
-/** The record of a retirement before it is inserted, and the tree of the log. */
+/** The row for the retirement, not yet inserted, and the tree of the retired log. */
 interface RetirementPlan extends Omit<TlogRetirement, "retiredAt"> {
   tree: TlogTree;
   /** The log's tree, computed from its leaves. */

@@ -110,8 +110,8 @@ export class Sequencer {
 
   /**
    * Compares the tree with what the witnesses have cosigned. Sends them the served checkpoint again, or that of the
-   * empty tree if none is served yet, so the log signs nothing new. Fails if the silent witnesses could form a quorum,
-   * because they could have cosigned a tree that this database has lost.
+   * empty tree if none is served yet, so the log signs nothing new. Fails if the witnesses that do not answer are
+   * enough for a quorum: they may have cosigned a tree that this database has lost.
    * @param isRemembered whether an anchor or this process knows what the log has signed. If not, a witness must know
    * it.
    * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger tree, or when too few witnesses
@@ -144,8 +144,8 @@ export class Sequencer {
   }
 
   /**
-   * Asks all witnesses for their cosignatures of a checkpoint's text. While enough other witnesses meet the quorum, a
-   * witness counts as failed if it contradicts the tree or claims to have cosigned a larger one.
+   * Asks all witnesses for their cosignatures of a checkpoint's text. If a witness contradicts the tree or claims to
+   * have cosigned a larger one, it counts as failed while other witnesses meet the quorum.
    * @throws TlogRefused when the other witnesses do not meet the quorum.
    */
   async #ask(text: string): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {

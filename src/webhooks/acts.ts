@@ -144,7 +144,7 @@ const replayAnyWebhook = act({
   isReport: true,
 });
 
-/** Sends the test event of an endpoint. Each interface has its own implementation. */
+/** Sends a test event to an endpoint. The console and the command implement it in different ways. */
 export interface WebhookTester {
   testEndpoint(id: string): Promise<TestedWebhook>;
 }

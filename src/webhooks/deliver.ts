@@ -30,17 +30,17 @@ export const REQUESTS_MAX = 64;
  * Maximum number of failing targets that one process tries at once. Half of its requests stay free for other targets.
  */
 export const FAILING_MAX = 32;
-/** Maximum number of deliveries that a run reads at once and keeps in memory. */
+/** Maximum number of deliveries that one job's run reads at once and keeps in memory. */
 const UNFINISHED_MAX = 64;
 /** A run with {@link UNFINISHED_MAX} unfinished deliveries reads more only when at most this many are left. */
 const UNFINISHED_LOW = 16;
 /** A run ends after this many consecutive failures. The sweeper then requests the next run. */
 const RUN_FAILURES_MAX = 4;
-/** A run begins no request after this time, so that other targets get their turn. Milliseconds. */
+/** A run begins no request when it is this old, so that other targets get their turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
 /** How often a run looks for new deliveries while it waits for responses and may send more requests. Milliseconds. */
 const POLL_INTERVAL_MS = 250;
-/** Maximum age of sent data: meanwhile the target may be disabled, or the event erased. Milliseconds. */
+/** Maximum age of sent data, because the target may be disabled or the event erased meanwhile. Milliseconds. */
 export const READ_AGE_MAX_MS = 250;
 
 interface DeliveryContext extends Confirming {
@@ -255,7 +255,7 @@ class Run {
     if (result === null) return null;
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_TARGET;
-    // A request that times out occupies one of the process's requests for a long time. So the run of a failing target
+    // A request that times out takes one of the process's {@link REQUESTS_MAX} for long. So the run of a failing target
     // ends after the first timeout.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
       this.#failures = RUN_FAILURES_MAX;

@@ -16,7 +16,7 @@ import type { WebhookRequests } from "./job.ts";
 /** How often a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
 /**
- * Pause before the next attempt after a lock of a target or of the fan-out was not free. The process with the lock may
+ * Pause before the next attempt if the lock of a target or of the fan-out was not free. The process that has it may
  * have read the outbox before its newest rows were committed. Milliseconds.
  */
 const RETRY_MS = 50;
@@ -43,7 +43,7 @@ interface Deps {
   log: Logger;
 }
 
-/** Empties the outbox every second after `start`, and at once after `nudge`. A lock admits one process at a time. */
+/** Turns outbox rows into deliveries every second after `start`, and at once after `nudge`: one process at a time. */
 export class FanOut {
   readonly #ctx: Deps;
   #timer: NodeJS.Timeout | undefined;

@@ -22,7 +22,7 @@ const LOCK_WAIT_MS = 5_000;
 /** Maximum wait for one locked target. It is short because other locked targets wait for their turn. Milliseconds. */
 const TURN_MS = 250;
 
-/** A delivery, with the result of its attempt, or with a note that its event was erased. */
+/** A delivery with the result of its request, or with `ERASED` if nothing was sent because the event was erased. */
 export interface Attempt {
   endpointId: string;
   delivery: DueDelivery;

@@ -10,7 +10,7 @@ export interface VoucherChange {
   write(tx: Transaction, vouchers: readonly LockedVoucher[], now: Date): Promise<void>;
 }
 
-/** Changes the locked vouchers to which the change applies, except damaged ones. Returns the number of each. */
+/** Changes the locked vouchers to which the change applies, except damaged ones. Returns both numbers. */
 export async function changeLocked(
   tx: Transaction,
   voucherIds: readonly string[],

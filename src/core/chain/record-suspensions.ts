@@ -51,7 +51,7 @@ export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<num
   return count;
 }
 
-/** Records the events of a range of serials. `last`: null after the last range. `isWhole`: no voucher was locked. */
+/** Records the events of the next vouchers. `last`: the last serial, null at the end. `isWhole`: could lock all. */
 async function recordRange(ctx: Deps, tx: Transaction, { batchId }: DueSuspension, after: number) {
   const nothing = { recorded: 0, isWhole: false, last: null };
   // While this transaction has the row's lock, no other call can suspend or resume the batch.
@@ -110,7 +110,7 @@ export async function resumeLocked(
   await writeSuspension(tx, vouchers, events, null);
 }
 
-/** Makes the missing suspended event of locked vouchers. Calls were refused from the event's time `since` on. */
+/** Makes the missing suspended event of each locked voucher. `since` in the event: from when on calls were refused. */
 export async function lackingSuspensions(
   { randomBytes }: Pick<Deps, "randomBytes">,
   tx: Transaction,

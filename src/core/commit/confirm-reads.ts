@@ -6,7 +6,7 @@ import { awaitStandbys } from "../../platform/db/durability.ts";
 import { readThenWrite } from "../../platform/db/transaction.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
-/** Waits for standbys. An item is the primary server's id before a read. False: another server is the primary now. */
+/** Waits for standbys. An item is the primary's id, taken before a read. False if another server is the primary now. */
 export type Confirmations = Batcher<string, boolean>;
 
 /**

@@ -30,13 +30,13 @@ export interface GroupCommitterOptions<Item, Result> {
   /** Maximum wait for a lock, including the wait for a connection. Milliseconds. */
   lockWaitMs: number;
   /**
-   * Maximum number of items that wait for a batch. The slow path has a capacity of its own. When that is used up, only
-   * items of a group that makes progress may wait.
+   * Maximum number of items that wait for a batch. The slow path, for items that wait for a lock, has a capacity of its
+   * own. When that is used up, another item may wait only if one with the same lock was decided in the last second.
    */
   waitingMax: number;
   /** Set if the caller never submits more than `waitingMax` items at a time, so that no item has to be refused. */
   isBounded?: true;
-  /** Number of connections of the slow path. Each can wait for one group. The fast path has its own. */
+  /** Number of connections for the slow path (items that wait for a lock). Each can wait for one group's lock. */
   slowConnections: number;
 }
 
@@ -46,7 +46,7 @@ const BATCH_MAX = 128;
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
 /** Minimum time between two attempts at an item on the slow path that did not wait for a lock. Milliseconds. */
 const REPEAT_AFTER_MS = 20;
-/** The share of `waitingMax` for the slow path. The fast path needs the other jobs that a worker can run at once. */
+/** Capacity for items that wait for a lock, as a share of `waitingMax`. Other items need the rest of the jobs. */
 const SLOW_PATH_SHARE = 1 / 4;
 /** Maximum share of the slow path's items that one group may have. */
 const GROUP_SHARE = 1 / 2;

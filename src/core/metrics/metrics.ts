@@ -69,19 +69,19 @@ type MetricsOf<Definitions extends MetricTable, Process> = {
   >;
 };
 
-/** The metrics of wings in a process. */
+/** The metrics of the wings (optional parts of the service) in a process. */
 export interface OfWings<Process extends ProcessKind = ProcessKind> {
   process: Process;
   ofWings: ReadonlyMap<MetricTable, object>;
 }
 
-/** Declares the metrics of a wing. `of` finds them among the metrics of a process that was opened with them. */
+/** Declares the metrics of a wing (an optional part of the service). `of` finds them among a process's metrics. */
 export const wingMetrics = <const Table extends MetricTable>(table: Table) => ({
   table,
   of: <Process extends ProcessKind>({ ofWings }: OfWings<Process>) => ofWings.get(table) as MetricsOf<Table, Process>,
 });
 
-/** What a wing adds to the metrics. */
+/** What a wing (an optional part of the service) adds to the metrics. */
 export interface MetricsPart {
   metrics?: { table: MetricTable };
 }

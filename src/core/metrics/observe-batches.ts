@@ -2,7 +2,7 @@ import type { BatchObserver } from "../../platform/batching/batcher.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
 import type { ServiceMetrics } from "./metrics.ts";
 
-/** Where measurements of batches are recorded. `metrics` is null without METRICS_PORT. */
+/** Where the sizes and durations of batches are recorded. `metrics` is null without METRICS_PORT. */
 export interface Observing {
   metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
   traces: Traces;

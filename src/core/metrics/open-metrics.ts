@@ -47,14 +47,14 @@ export interface DatabaseBacklog {
   ofWings: Readonly<Record<string, unknown>>;
 }
 
-/** How to measure the unfinished work of a wing in Postgres, and how to record it. */
+/** How to measure the unfinished work of a wing (an optional part of the service) in Postgres, and how to record it. */
 export interface WingBacklog<Value> {
   name: string;
   measure(pool: pg.Pool): Promise<Value>;
   record(metrics: OfWings<"api">, value: Value): void;
 }
 
-/** Unfinished work of the whole deployment. Null for a server that did not answer. */
+/** Unfinished work of the whole deployment. A part is null if its server did not answer. */
 export interface Backlog {
   shards: readonly ShardBacklog[] | null;
   database: DatabaseBacklog | null;

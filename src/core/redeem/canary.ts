@@ -19,7 +19,7 @@ const WAIT_MAX_MS = 10_000;
 export const SILENT_MS = 15_000;
 /** Maximum time between two answers when there is no fault. Milliseconds. */
 export const FRESH_MS = 7_000;
-/** Interval at which the time without an answer grows. It grows only once while a process is frozen. Milliseconds. */
+/** Step in which the time without an answer is counted. A frozen process counts only one step. Milliseconds. */
 const STEP_MS = 500;
 /** The latency is computed from the canaries of this period. Milliseconds. */
 const LATENCY_SPAN_MS = 300_000;
@@ -51,7 +51,7 @@ export class Canary implements Closable {
   readonly #closing = new AbortController();
   readonly #silentMs: number[];
   readonly #pauseMs: number;
-  /** For how long at least one shard has answered in time. Outages begin and end at different times in shards. */
+  /** How long at least one shard has answered in time. At first, no other counts as silent: it may be recovering. */
   #answeringMs = 0;
   #times: { at: number; ms: number }[] = [];
   #timer: NodeJS.Timeout | undefined;

@@ -80,8 +80,8 @@ export async function endReference(
 
 /**
  * Takes the exclusive lock of a reference before it reads the redemption. A worker takes the shared lock before it
- * reads `reference_ends`, and keeps it until its redemption is committed. So one of the two always sees the other: this
- * transaction the redemption, or the worker the end.
+ * reads `reference_ends`, and keeps it until its redemption is committed. So either this transaction sees the
+ * redemption, or the worker sees that the reference was ended.
  */
 async function endInOneTransaction(
   { pool, deployment }: Deps,

@@ -25,9 +25,9 @@ export const redeemJob = z.object({
   tokenHash: z.string().nullable(),
   /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: z.number(),
-  /** The reference's version in `reference_ends` at the API's first read, or 0. A later one prevents the redemption. */
+  /** The reference's version in `reference_ends` at the API's first read, or 0. A later version prevents redeeming. */
   seenEnd: z.number(),
-  /** The generation of `reference_ends` at the first read. Later rows are kept for two further generations at least. */
+  /** The generation of `reference_ends` at the API's first read. Later rows stay until two generations later. */
   generation: z.number(),
 });
 export type RedeemJob = z.output<typeof redeemJob>;

@@ -26,7 +26,7 @@ import { type Confirmation, decideRedeem } from "./redeem.ts";
 /** One attempt: its job, the job's id, and the id of the server from which the API read. */
 type RedeemRequest = RedeemJob & { attemptId: string; origin: string };
 
-/** A canary in the committer. It needs no voucher. */
+/** A canary (a job that redeems nothing) as the committer gets it, without a voucher. */
 type CanaryRequest = Omit<CanaryJob, "voucherId"> & { voucherId: null };
 
 type Request = RedeemRequest | CanaryRequest;

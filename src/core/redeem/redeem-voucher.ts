@@ -49,7 +49,7 @@ interface Attempt {
   codeOrTicket: string;
   /** When the request was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
-  /** The server's id before the first read. */
+  /** The primary server's id, taken before the first read. */
   readFrom: string;
   /** Null if no voucher was found, or if it was not looked up because the key had too many misses. */
   voucher: Voucher | null;
@@ -109,7 +109,7 @@ async function findOutcome(
   attempt.voucher = voucher;
   if (earlierForm !== null) {
     const earlier = { ...attempt.reference, externalRef: earlierForm };
-    // Processes of an earlier release redeem under this form. Ending it keeps their attempts from redeeming later.
+    // Processes of an earlier release redeem under this form of the reference. Once it is ended, they cannot.
     const { kind } = await tryToEnd(ctx, earlier, null);
     if (kind === "redeemed") {
       attempt.reference = earlier;

@@ -69,7 +69,7 @@ export function leaseKey(deploymentId: string, voucherId: string): string {
   return `lease:{${voucherId}}:${deploymentId}`;
 }
 
-/** Releases a lease. Never fails. A lease that stays refuses other callers for at most two more seconds. */
+/** Releases a lease. Never fails. A lease that remains refuses other callers for at most two more seconds. */
 export async function releaseLease(
   { leases, log }: { leases: Leases; log: Logger },
   voucherId: string,

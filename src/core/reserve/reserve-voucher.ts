@@ -28,7 +28,7 @@ interface Deps {
   log: Logger;
 }
 
-/** The outcome that a call has found, before {@link proveAndAnswer}. `isCommitted`: committed, and on the standbys. */
+/** The outcome that a call has found, before {@link proveAndAnswer}. `isCommitted`: the standbys have it. */
 type FoundOutcome =
   | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
   | { kind: "refused"; error: AppError; isCommitted: boolean }
@@ -73,7 +73,7 @@ async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): P
   if (early.kind !== "opened") return toFoundOutcome(voucherId, early, false);
 
   const currentHolder = await acquireLease(ctx, voucherId, request, lifetimeSeconds(ctx.config) * 1_000);
-  // A lease of the same key belongs to a concurrent call or to an ended reservation, which the transaction finds out.
+  // A lease of the same key belongs to a concurrent call or to an ended reservation. The transaction finds out which.
   if (currentHolder !== null && currentHolder.keyId !== caller.keyId) return { kind: "leased" };
 
   let outcome: ReservationMoveOutcome | undefined;

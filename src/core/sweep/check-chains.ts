@@ -6,7 +6,7 @@ import { addResult, type VerifyResult, verifyNextChains } from "../chain/verify-
 import { estimateVoucherCount } from "../voucher/db/voucher-ranges.ts";
 import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
 
-/** Minimum and maximum number of chains per pass. Every 5 s, the minimum makes 72 000 chains an hour. */
+/** Minimum and maximum number of chains per pass. With a pass every 5 s, the minimum is 72 000 chains an hour. */
 const CHAINS_MIN = 100;
 const CHAINS_MAX = 5_000;
 

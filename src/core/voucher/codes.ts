@@ -82,7 +82,7 @@ function inGroups(values: readonly number[]): string {
   return text;
 }
 
-/** Whether the check symbol is right. The API refuses no code for it, because imported codes have none. */
+/** Whether the check symbol is right. The API accepts a wrong check symbol, because imported codes have none. */
 export function hasValidCheckSymbol(code: string): boolean {
   const key = normaliseCode(code);
   if (key?.length !== CODE_SYMBOLS) return false;

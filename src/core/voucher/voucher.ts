@@ -66,7 +66,7 @@ export function voucherRefusal(voucher: VoucherState, now: Date): VoucherRefusal
 }
 
 /**
- * The effect of a requested end. `unchanged`: it is the voucher's end already. `tooEarly`: it must be after `floor`.
+ * The effect of a requested end of validity. `unchanged`: the voucher has it already. `tooEarly`: not after `floor`.
  */
 export type Extension =
   | { kind: "extended" }

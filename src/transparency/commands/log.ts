@@ -220,8 +220,8 @@ leaves. Run it again if it was interrupted.`,
 const describeAnchor = (file: string) => `Wrote the anchor ${file}.`;
 
 /**
- * Refuses while a worker of the queue `log` runs. Without REDIS_URL, the command cannot check this. A running worker
- * could then sign one more checkpoint before the log refuses its key.
+ * Refuses while a worker of the queue `log` runs, because it could sign one more checkpoint before the log refuses its
+ * key. Without REDIS_URL, the command cannot check this.
  */
 async function assertNoTlogWorker(ctx: CommandContext): Promise<void> {
   const { redisUrl, log } = ctx;

@@ -20,8 +20,8 @@ type Deps = DepsOf<typeof readRedemptionReceipt> & {
 };
 
 /**
- * The receipt of an order: what it proves in a sentence, a file, and a form that verifies it. If the payload was
- * erased, the history says so instead.
+ * The receipt of an order: what it proves in a sentence, a file, and a form that verifies it. Empty if the payload was
+ * erased, which the page's history says.
  */
 export const orderReceipt: OrderPart<Deps> = {
   async section(deps, caller, externalRef) {

@@ -54,14 +54,14 @@ const FROM_DATA: Partial<Record<EventType, z.ZodRawShape>> = {
   "voucher.instance.extended": { validUntil: timestamp("The voucher's new end.", EXAMPLE.validUntil) },
 };
 
-/** The content of a request for an event type of the chain. The statement insert_deliveries makes the same names. */
+/** The schema of a request about an event of this type. The statement insert_deliveries makes the same names. */
 function sentOf(type: EventType) {
   const what = String(type.split(".").at(-1));
   const id = `Webhook${what.charAt(0).toUpperCase()}${what.slice(1)}`;
   return eventOf(NAMED_AS_IN_CHAIN.test(type) ? type : `voucher.${what}`, id, { ...sealed, ...FROM_DATA[type] });
 }
 
-/** The content of a request for each event type to which an endpoint can subscribe. */
+/** The schema of a request for each event type to which an endpoint can subscribe. */
 const SENT = [
   eventOf("reservation.expired", "WebhookReservationExpired", {
     voucherId,

@@ -16,14 +16,14 @@ import { listAnyWebhookDeliveries, listWebhooksOf } from "../list-webhooks.ts";
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
 
-/** Settings for acts that make a new secret. */
+/** Gives acts that make a new secret the settings of webhooks. */
 const WITH_SETTINGS = {
   around: async <Result>(ctx: CommandContext, _options: object, perform: (deps: WebhookDeps) => Promise<Result>) => ({
     result: await perform(settingsOf(ctx)),
   }),
 };
 
-/** Sends the test event from this machine. */
+/** Sends the test event from this machine. Fails the command if the endpoint does not accept the event. */
 const TEST: CommandFace<TestedWebhook, WebhookTester> = {
   async around(ctx, _options, perform) {
     const settings = settingsOf(ctx);

@@ -14,14 +14,14 @@ export type WebhookActionDeps = DepsOf<typeof testWebhook> & { webhookTests: Pic
 type Deps = Acting<WebhookActionDeps>;
 const settingsOf = ({ api }: Deps) => ({ config: api.config });
 
-/** The forms of acts that need something from the process. */
+/** The forms of acts that need settings or the sender of this process. */
 export const WEBHOOK_FORMS = [
   formOf(createAnyWebhook, settingsOf),
   formOf(testAnyWebhook, (ctx: Deps) => ({ testEndpoint: (id: string) => test(ctx, id) })),
   formOf(rotateAnyWebhook, settingsOf),
 ];
 
-/** Sends the test event from this process, if the process can run one more test of the organization. */
+/** Sends the test event from this process, unless too many tests of the organization are running. */
 async function test({ api, audited }: Deps, id: string) {
   const { organizationId } = await api.operatorReads({}, () => readLineage(api, "webhooks", id));
   if (!api.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");

@@ -121,7 +121,7 @@ SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, o.time
 SELECT $1::timestamptz <= clock_timestamp() AS past;
 
 -- name: extend_batch(id, valid_until)
--- Moves the end of a batch to a later time, unless it ends then or later. Its vouchers keep their ends.
+-- Moves the end of a batch to a later time, unless it already ends at that time or later. Its vouchers keep their ends.
 UPDATE batches AS b SET valid_until = $2::timestamptz, issued_until = coalesce(b.issued_until, b.valid_until)
  WHERE b.id = $1::text AND b.valid_until < $2::timestamptz;
 

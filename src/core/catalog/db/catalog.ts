@@ -137,7 +137,7 @@ export const insertBrand = sql.execute("insert_brand", { id: text, organizationI
 export const updateBrandName = sql.executeOne("update_brand_name", { id: text, name: text });
 export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint });
 export const findBatchSize = sql.value("find_batch_size", { count: integer }, { id: text });
-/** Moves the end of a batch, but not of its vouchers, to a later time. Returns false if it ends then or later. */
+/** Moves the end of a batch, but not of its vouchers, to a later time. False if it already ends then or later. */
 export const extendBatchRow = sql.executeOne("extend_batch", { id: text, validUntil: timestamptz });
 export const selectOrganizationNames = sql.rows("select_organization_names", ORGANIZATION_NAME, { limit: integer });
 export const selectBrandsOfOrganization = sql.rows("select_brands_of_organization", BRAND, { organizationId: text });

@@ -17,7 +17,7 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
 -- name: move_closed_until(latest)
 -- Moves closed_until to two seconds ago, or to a given time if that is earlier. After the commit, no redemption with an
 -- earlier time can be inserted. A redemption is usually inserted long before two seconds have passed since it read its
--- time. A slower one is decided again.
+-- time. A slower redemption is decided again.
 UPDATE redemptions_closed AS c SET closed_until = w.until
   FROM (SELECT date_trunc('milliseconds', least(statement_timestamp() - interval '2 seconds', $1::timestamptz)) AS until) AS w
  WHERE c.singleton AND c.closed_until < w.until;
@@ -164,7 +164,7 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
 
 -- name: find_references(organization_id, external_ref, seen_end, generation)
 -- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if the reference's version
--- in reference_ends is not seen_end, or if a later row may have been deleted already.
+-- in reference_ends is not seen_end, or if the attempt is so old that a later row may have been deleted.
 SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.generation < g.generation - 1 AS "isEnded",
        rd.attempt_id AS "confirmation.attemptId", rd.redeem_code AS "confirmation.redeemCode", rd.redeemed_at AS "confirmation.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
@@ -175,7 +175,8 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
  WHERE rd.voucher_id IS NOT NULL OR e.version <> w.seen_end OR w.generation < g.generation - 1;
 
 -- name: keep_generation
--- Prevents a new generation of reference_ends until the transaction ends. Waits only while another begins one.
+-- Prevents a new generation of reference_ends until the transaction ends. Waits only while another transaction begins
+-- one.
 SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
 -- name: lock_references_to_end(organization_id, external_ref)
@@ -205,8 +206,8 @@ UPDATE reference_generation AS g SET generation = g.generation + 1, started_at =
  WHERE g.singleton AND g.started_at < clock.now - interval '1 hour';
 
 -- name: delete_old_ends(limit)
--- Deletes rows of reference_ends that are at least two generations old. An attempt that is older than such a row
--- redeems nothing in any case. Does not wait for a call that ends the same reference again.
+-- Deletes rows of reference_ends that are at least two generations old. An attempt that began before such a row was
+-- written redeems nothing in any case. Does not wait for a call that ends the same reference again.
 DELETE FROM reference_ends AS e
  USING (SELECT o.organization_id, o.external_ref FROM reference_ends AS o
          WHERE o.generation <= (SELECT g.generation - 2 FROM reference_generation AS g WHERE g.singleton)

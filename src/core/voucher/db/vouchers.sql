@@ -3,8 +3,8 @@
 -- organization gives the same result as an unknown voucher. Returns one row per wanted entry, in no particular order.
 -- The voucher is null if nothing matches. The same snapshot also gives the reservation that is live at the database's
 -- time, the redemption of an external reference of the organization, and the reference's version in reference_ends (0
--- if there is none) with the current generation. Only the first row has the database's time and the closed time,
--- because a time costs more than most columns. OFFSET 0 has the same purpose as in read_locked_vouchers.
+-- if there is none) with the current generation. Only the first row has the database's time and closed_until, because a
+-- time costs more than most columns. OFFSET 0 has the same purpose as in read_locked_vouchers.
 SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now", CASE WHEN w.n = 1 THEN clock.closed_until END AS "clock.closedUntil", clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "voucher.validUntil",
        voucher_suspended(v.suspension, b.suspended_at) AS "voucher.suspended",
