@@ -107,7 +107,7 @@ async function performAct<F extends Fields, Result extends object, Deps extends 
   }
 }
 
-/** Converts problems to an error: a refusal if all are past times that no option permits, else a usage error. */
+/** Returns an error for invalid values: a refusal if all are past times that no option permits, else a usage error. */
 export function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
   const nameOf = optionNames(fields);
   const named = new InvalidValues(problems, nameOf);

@@ -77,7 +77,7 @@ function warnOfUncertainIssue(unfinished: string): void {
   process.stderr.write(`If the batch was issued after all, its codes are in ${unfinished}.\n`);
 }
 
-/** Renames a file with content to the first free of `FILE.1`, `FILE.2` …, and returns the name. Null without a file. */
+/** Renames a file with content to the first free of `FILE.1`, `FILE.2` …, and returns that name. Otherwise null. */
 function setAside(file: string): string | null {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (!found?.isFile() || found.size === 0) return null;

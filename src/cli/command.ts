@@ -29,11 +29,11 @@ export type Verb = (command: Command, host: Host) => void;
 export interface Host {
   /** All queues of the service. */
   queues: readonly QueueSettings[];
-  /** The files with the database rights that the wings need. */
+  /** The SQL files with the database rights of the optional features (wings). */
   grants: readonly URL[];
   /** The environment, with the address and the transparency log's variables of the running `npm start` as defaults. */
   readEnvironment(): NodeJS.ProcessEnv;
-  /** The configured servers, or the embedded ones. @throws ServersUnavailable */
+  /** The servers that the environment names, or the started embedded ones. @throws ServersUnavailable */
   useServers(): Promise<UsedServers>;
 }
 
@@ -60,7 +60,7 @@ interface VerbOf<Context, Options> {
 export interface Interaction {
   host: Host;
   audited: AuditedCommand;
-  /** Aborted by Ctrl-C and SIGTERM. A long command then cleans up within five seconds. Ignores further signals. */
+  /** Aborted by Ctrl-C and SIGTERM. A long command then has five seconds to clean up. Ignores further signals. */
   signal: AbortSignal;
   /** Prints the result: the object with --json, and otherwise the text. */
   print(result: object, text: () => string): void;

@@ -20,7 +20,7 @@ import { sandbox } from "./sandbox.ts";
 import { statement } from "./statement.ts";
 import { voucher } from "./voucher.ts";
 
-/** The nouns of the core, by their headings in `voucherctl --help`. Wings and the embedded servers add others. */
+/** The core's nouns, by their headings in `voucherctl --help`. Optional features and embedded servers add others. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher],
   "Access:": [key, member, operator],
@@ -30,12 +30,12 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Servers:": [db, queue, alert],
 };
 
-/** Nouns of a wing or of the embedded servers, by the noun of the core that precedes them in `voucherctl --help`. */
+/** Nouns of a wing (optional feature) or the embedded servers, by the noun that precedes them in the help. */
 export type CommandPart = Readonly<Record<string, readonly Noun[]>>;
 
 /**
- * Builds `voucherctl` with all its commands, including those for the acts of wings. The program throws CommanderError
- * where commander would normally end the process.
+ * Builds `voucherctl` with all its commands, including those for the acts of optional features (wings). Where commander
+ * would normally end the process, it throws CommanderError.
  */
 export function buildProgram(parts: readonly CommandPart[], ofWings: readonly AnyAct[], host: Host): Command {
   const acts = [...ACTS, ...ofWings];

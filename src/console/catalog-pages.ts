@@ -105,7 +105,7 @@ const BATCHES = listOf({
   ],
 });
 
-/** The page of a brand, with the sections of wings. */
+/** The page of a brand, with the sections that optional features (wings) add. */
 export const brandPage = <Deps extends object>(ofWings: readonly Section<Deps>[]): Page<Deps> =>
   pageOf("brand", "Brand", ({ brandName }) => nameOf("Brand", brandName), [PRODUCTS, ...ofWings]);
 

@@ -36,7 +36,7 @@ import {
 import { type DepsOfPages, type Page, type Pages, visitOf } from "./visit.ts";
 import { type ReleaseDeps, releaseReservationOf, voucherPage } from "./voucher-page.ts";
 
-/** All pages except those of wings, by path after `/ops`. */
+/** The pages by path after `/ops`, without those that optional features (wings) add. */
 const PAGES = {
   ...LIST_PAGES,
   "/calls": ["viewer", unknownCallsPage],
@@ -55,7 +55,7 @@ type OperatorDeps = Omit<
 > &
   FindingCalls & { console: Console | null };
 
-/** Mounts the operator pages and those of wings under `/ops`. Mounts nothing with OPS_TOKEN=off. */
+/** Mounts the operator pages, also of optional features (wings), under `/ops`. Mounts nothing with OPS_TOKEN=off. */
 export function mountOperatorPages<Deps extends OperatorDeps>(
   router: Router,
   ctx: Deps,
@@ -72,7 +72,7 @@ export function mountOperatorPages<Deps extends OperatorDeps>(
   router.use(OPS_PATH, guarded);
 }
 
-/** All pages, forms and files below `/ops`, in mount order. `acts` are the acts of wings. */
+/** All pages, forms and files below `/ops`, in mount order. `acts` are the acts of optional features (wings). */
 export function operatorRoutes<Deps extends OperatorDeps>(
   deps: Deps,
   ofWings: readonly ConsolePart<Deps>[],

@@ -15,7 +15,7 @@ import { type PageDeps, visitOf } from "./visit.ts";
 const MAX_AGE_MS = 1_000;
 /** How long one audit entry covers an operator's repeated visits to the same overview. Milliseconds. */
 const VISIT_COUNTS_MS = 3_600_000;
-/** Maximum number of overviews, and of visits, that a process keeps. */
+/** Maximum number of overviews that a process keeps, and of visits that it remembers as recorded. */
 const REMEMBERED_MAX = 50;
 
 export type OverviewPageDeps = PageDeps & DepsOf<typeof readOverview> & OperatorReads;

@@ -82,7 +82,7 @@ function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: stri
   return Number.isNaN(redeemedAt.getTime()) ? null : { redeemedAt, voucherId: query("voucherBefore") };
 }
 
-/** An organization: its brands, pages of its API keys, batches and redemptions, and the sections of wings. */
+/** An organization: its brands, pages of its API keys, batches and redemptions, and sections of optional features. */
 export async function showOrganization<Deps extends object>(
   visit: Visit<Deps>,
   ofWings: readonly ((visit: Visit<Deps>) => Promise<Html>)[],
@@ -145,7 +145,7 @@ ${sections}${ofPersons === null ? null : renderSection("persons", "Personal data
   );
 }
 
-/** The redemptions of the last hour and two days. A dash if the sweeper has counted none of that time yet. */
+/** The redemptions of the last hour and the last two days. A dash if the sweeper has counted none of that time. */
 function renderActivity({ now, minutes, hours, completeUntil }: Awaited<ReturnType<typeof readActivity>>): Html {
   const sum = (counts: readonly ActivityCount[], lengthMs: number) =>
     now.getTime() - completeUntil.getTime() >= lengthMs
@@ -244,7 +244,7 @@ function describeLeft({ hasWindow, left }: BatchOfOrganization): string {
 const linkKeyActions = (site: OperatedSite, { id }: ListedKey) =>
   linkActions(site, ["keys", id], ["rotate", "Rotate"], ["change", "Limit"], ["revoke", "Revoke"]);
 
-/** A batch with the number of its vouchers in each status, and the sections of wings. */
+/** Shows a batch with the number of its vouchers in each status, and the sections of optional features (wings). */
 export async function showBatch<Deps extends object>(
   visit: Visit<Deps>,
   ofWings: readonly Section<Deps>[],

@@ -79,7 +79,7 @@ const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_57
 
 /** The most important figures, large and at the top. */
 function renderNow({ redeems, latencyMs, canary, reservations, queues, processes }: Overview): Html {
-  // Without redeems, shows how long the canaries took.
+  // Without redeems, shows how long the service's own test jobs (canaries) took.
   const [latency, p50, p99] =
     latencyMs.p50 === null ? ["Canary", canary.p50Ms, canary.p99Ms] : ["Redeem", latencyMs.p50, latencyMs.p99];
   const waiting = queues.find(({ name }) => name === "redeem")?.waiting ?? null;

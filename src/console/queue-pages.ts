@@ -20,7 +20,7 @@ import { type FailedJob, type QueueState, type QueuesDeps, readFailedJobs, readQ
 import { CAUSE_HIDDEN } from "./roles.ts";
 import type { Page, Visit } from "./visit.ts";
 
-/** Maximum number of workers of a queue, on the page of all queues and on its own page. */
+/** Maximum number of workers shown for a queue: on the page of all queues, and on the queue's own page. */
 const WORKERS_MAX = { ofAll: 8, ofOne: 100 };
 /** Maximum number of failed jobs on a queue's page. */
 const FAILED_MAX = 50;

@@ -22,7 +22,7 @@ const OWN_ROUTE = ["voucher", "batch"].flatMap((noun) =>
   ["extend", "suspend", "resume", "void"].map((verb) => `${noun} ${verb}`),
 );
 
-/** The endpoints for an organization's own programs, including those of wings. Most are derived from acts. */
+/** The endpoints for organizations' own programs, including those of optional features. Most follow from acts. */
 export const issuerEndpoints = (ofWings: readonly AnyAct[]) => [
   brands,
   products,

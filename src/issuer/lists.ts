@@ -13,7 +13,7 @@ import { type IssuerCall, type IssuerDeps, inIssuer } from "./issuer.ts";
 /** Maximum number of items on a page. */
 const LIMIT_MAX = 1_000;
 
-/** The query parameters of every list. `cursor` matches the list's cursors. */
+/** The query parameters of every list. `cursor` is the pattern of the list's cursors. */
 export const pageQuery = (cursor: RegExp) => ({
   cursor: z
     .string({ error: problem("notOneValue") })

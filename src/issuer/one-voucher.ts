@@ -69,8 +69,8 @@ export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObjec
 }
 
 /**
- * The id of a voucher of the caller's organization. A code without a voucher counts as a miss, like a partner's look-up
- * of an unknown code.
+ * Finds the id of a voucher of the caller's organization. A code that no voucher has counts as a miss, like a partner's
+ * look-up of an unknown code.
  */
 async function findTarget(
   deps: Deps,

@@ -105,7 +105,7 @@ async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<s
   return chosen;
 }
 
-/** Asserts that the process uses the same servers and secrets. @throws ConfigError */
+/** Asserts that the process has the servers and secrets of the `npm start` that it joins. @throws ConfigError */
 function assertSame({ own }: Start, given: NodeJS.ProcessEnv): void {
   const needed = own.filter((name) => role === "api" || !OF_APIS.includes(name));
   assertGiven(needed.filter((name) => !given[name]));

@@ -10,8 +10,8 @@ import { chooseServers } from "./servers.ts";
 import { mintUserToken } from "./user-keys.ts";
 
 // `npm run demo`: makes a demo organization on the running service, and prints its key, its codes and the same commands
-// as a first `npm start`. In production, the organization is a sandbox. Wings can add to the demo, each through an
-// option.
+// as a first `npm start`. In production, the organization is a sandbox. Optional features (wings) can add to the demo,
+// each through an option.
 
 /** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;

@@ -33,7 +33,7 @@ import { readStartOptions } from "./start-options.ts";
 const wanted = readStartOptions();
 const DEMOS = await loadParts("demo");
 
-/** Maximum wait until joined processes have finished their work. Milliseconds. */
+/** Maximum wait until the processes that joined this `npm start` have finished their work. Milliseconds. */
 const JOINED_END_MAX_MS = 20_000;
 
 // With NODE_USE_ENV_PROXY, Node would use the network's proxy even for ports of this machine.

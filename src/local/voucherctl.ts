@@ -33,7 +33,7 @@ const HOST: Host = {
   },
 };
 
-/** Builds `voucherctl` with the commands of the wings, on the configured servers or the embedded ones. */
+/** Builds `voucherctl`, with the commands of optional features (wings), on the configured or the embedded servers. */
 export function buildVoucherctl(): Command {
   return buildProgram([...OF_WINGS, { member: [user] }], WING_ACTS, HOST);
 }

@@ -5,8 +5,8 @@ import { type ApiCore, openCore } from "./open-core.ts";
 import { WINGS } from "./wings.ts";
 
 /**
- * Opens an API process, including what its wings open. Postgres and Redis need not be reachable yet. The configuration
- * must come from learnRedis.
+ * Opens an API process, including what optional features (wings) open. Postgres and Redis need not be reachable yet.
+ * The configuration must come from learnRedis.
  */
 export function openApi(config: Config, traces: Traces = TRACES_OFF): ApiContext {
   const watched = { wings: WINGS, backlogs: each("backlog"), faultsOfWings: each("faults") };

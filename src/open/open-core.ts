@@ -11,12 +11,12 @@ import { openProbes } from "./open-probes.ts";
 import { openQueues } from "./open-queues.ts";
 import { openService } from "./open-service.ts";
 
-/** What the wings measure in each process, and how the wings find faults. */
+/** What the optional features (wings) measure in each process, and how they find faults. */
 interface Watched extends Pick<Parameters<typeof openApiMetrics>[0], "wings" | "backlogs"> {
   faultsOfWings: readonly WingFaults[];
 }
 
-/** Opens the parts of an API process that do not depend on wings. */
+/** Opens the parts of an API process that do not depend on optional features (wings). */
 export function openCore(config: Config, traces: Traces, { faultsOfWings, ...measured }: Watched) {
   const redisName = nameApiConnection(config.queueShards[0]);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });

@@ -22,7 +22,7 @@ export const WING_GRANTS = WINGS.flatMap(({ grants }) => grants ?? []);
 type PartName = "acts" | "api" | "commands" | "demo" | "start" | "sweeper";
 type Part<Name extends PartName> = Awaited<ReturnType<NonNullable<OwnWing[Name]>>>;
 
-/** Loads the part with this name of each wing that has one. */
+/** Loads the part with this name, such as `commands`, of each optional feature (wing) that has one. */
 export async function loadParts<Name extends PartName>(name: Name): Promise<Part<Name>[]> {
   const parts = await Promise.all(WINGS.map((one) => one[name]?.()));
   return parts.filter((part) => part !== undefined) as Part<Name>[];

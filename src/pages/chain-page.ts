@@ -43,7 +43,7 @@ interface ChainNotes {
   meaning: Html;
 }
 
-/** Reads what a wing adds to the page of the history at `path`, or null. */
+/** Reads what an optional feature (wing) adds to the page of the history at `path`, or null. */
 export type ReadChainNotes<Deps = never> = (
   deps: Deps,
   visitor: Visitor,

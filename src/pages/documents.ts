@@ -11,7 +11,7 @@ const FOLDER = fileURLToPath(new URL("../../docs/", import.meta.url));
 
 /**
  * The tree of all documents, by task, in the order in which readers need them. A question mark stands after a document
- * of a wing, which is served only if the wing names it.
+ * that is served only if an optional feature (wing) names it.
  */
 const TREE: Record<string, string> = {
   "Connect a shop or a till": "integration retries clients orders errors going-live sandbox versioning",
@@ -99,7 +99,7 @@ export const runbookEntries = (documents: readonly ServedDocument[]): ReadonlyMa
         ),
       ),
   );
-/** The runbook's entries of the core and of all wings, including removed wings, whose faults cannot occur. */
+/** The runbook's entries of the core and of all optional features, even of removed ones, whose faults cannot occur. */
 const RUNBOOK_PATHS = runbookEntries(readDocuments(globSync("runbook/*.md", { cwd: FOLDER })));
 
 /** The address of a fault's entry in the runbook. */

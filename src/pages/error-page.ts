@@ -17,7 +17,7 @@ const HEADED = [400, 401, 403, 404, 429, 503] as const;
 
 function headingOf({ kind: { code, heading }, isEnglishOnly }: AppError, status: number, { t }: Locale): string {
   if (heading !== undefined) return heading(t);
-  // An English-only message already says what was looked up.
+  // An English-only message already names what was not found, so the heading does not.
   if (code === "not_found" && isEnglishOnly) return t("portal.nothingFound");
   const headed = HEADED.find((each) => each === status);
   return headed === undefined ? t("error.otherHeading") : t(`error.headings.${headed}`);

@@ -33,7 +33,7 @@ export interface PublicPage<Deps> {
       ) => Promise<Html>);
 }
 
-/** What a wing adds to the public pages. */
+/** What an optional feature (wing) adds to the public pages. */
 export interface PagesPart<Deps = never> {
   pages?: readonly PublicPage<Deps>[];
   readChainNotes?: ReadChainNotes<Deps>;
@@ -45,8 +45,8 @@ type PagesDeps = LimitingAddresses & { config: Site };
 export const CHAIN_PATH = "/integrity/events/:entityType/:entityId";
 
 /**
- * Mounts the pages, including those of wings. If a path serves both a page and JSON, the page's handler comes first,
- * and passes requests that prefer JSON to the endpoint.
+ * Mounts the pages, including those of optional features (wings). If a path serves both a page and JSON, the page's
+ * handler comes first, and passes requests that prefer JSON to the endpoint.
  */
 export function mountPages<
   Deps extends PagesDeps &

@@ -24,7 +24,7 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
   return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
 }
 
-/** What the links of an operator page need. `sections` are those of wings, and `shown` is the page's path. */
+/** What an operator page's links need. `sections` are of optional features (wings), `shown` is the page's path. */
 type NavigatedSite = Site & { sections?: readonly string[]; shown?: string };
 
 /** A site whose pages can offer actions. */

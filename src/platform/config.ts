@@ -149,7 +149,7 @@ export function missingSignIn(): ConfigError {
   );
 }
 
-/** As {@link readConfig}, for a worker process. @throws ConfigError also if a queue lacks something that it needs. */
+/** As {@link readConfig}, for a worker process. @throws ConfigError also if every queue lacks a required variable. */
 export function readWorkerConfig(env: Environment, parts: ConfigParts): Config {
   const config = readConfig(env, parts);
   const { workerQueues } = config;
@@ -166,7 +166,7 @@ export function readWorkerConfig(env: Environment, parts: ConfigParts): Config {
 // The functions below are for commands, which read only the variables that they use. Each throws a ConfigError if such
 // a variable is missing or invalid.
 
-/** The configuration of a command that uses a wing. */
+/** The configuration of a command that uses an optional feature (wing). */
 export function readWingConfig(env: Environment, { name, table }: WingVariables) {
   const { production, privateReceivers } = VARIABLES;
   const ofWings: Variables = { [name]: table };

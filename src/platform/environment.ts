@@ -222,7 +222,7 @@ export const VARIABLES = {
         "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
       ),
   ).meta({ title: "STOREFRONT_URL" }),
-  /** The maximum is a fifth of the time after which the overview reports a sweeper without a pass. */
+  /** The maximum is a fifth of the time without a pass after which the overview reports the sweeper. */
   sweepIntervalMs: integer(100, 60_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
   /** Retention of ended reservations without a redemption. Longer than that of webhook deliveries, which read them. */
   reservationRetentionMs: integer(31, 3_650)
@@ -278,14 +278,14 @@ export interface WingVariables {
   table: Variables;
 }
 
-/** Declares the variables of a wing. `of` finds their values in a configuration that includes them. */
+/** Declares the variables of an optional feature (wing). `of` finds their values in a configuration with them. */
 export const wingVariables = <Table extends Variables>(name: string, table: Table) => ({
   name,
   table,
   of: ({ ofWings }: { ofWings: Readonly<Record<string, unknown>> }) => ofWings[name] as VariableValues<Table>,
 });
 
-/** What the core and the wings add to a configuration. */
+/** What the core and the optional features (wings) add to a configuration. */
 export interface ConfigParts {
   /** All queues of the service. */
   queues: readonly QueueSettings[];

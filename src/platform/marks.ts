@@ -112,11 +112,12 @@ export interface SharedText {
 /** If no new mark is shared for this long, another server may replace the server in use. Milliseconds. */
 export const SERVER_GONE_MS = 4_000;
 /**
- * The same for a server that lacks the last marks. Longer, so that a server with all marks comes first. Milliseconds.
+ * A server that lacks the last marks may replace the server in use only after this time without a new mark. Longer than
+ * {@link SERVER_GONE_MS}, so that a server with all marks comes first. Milliseconds.
  */
 export const LACKING_SERVER_GONE_MS = 8_000;
 
-/** Whether a memory is of this run of a server. */
+/** Whether a process's memory describes this run of a server. */
 export function isOf(memory: Memory | null, { timeline, started }: Pick<ServerStart, "timeline" | "started">): boolean {
   return memory?.timeline === timeline && memory.started === started;
 }

@@ -3,8 +3,8 @@ import { uptime } from "node:os";
 /** Maximum age of the last reading of `uptimeMs`. Milliseconds. */
 const KEPT_MS = 250;
 /**
- * Maximum difference between what the wall clock and the monotonic clock advance between two readings, so that both
- * count as equal. Milliseconds.
+ * The last reading is reused only if the wall clock and the monotonic clock have advanced by the same time since, up to
+ * this difference. Milliseconds.
  */
 const SAME_MS = 10;
 
@@ -26,10 +26,10 @@ const SOURCES: Sources = {
 
 /**
  * Makes a clock of the time since the machine's start, including time in which the machine is suspended. Adds monotonic
- * time to the last reading of `uptimeMs`. Reads `uptimeMs` again when that reading is old. Also reads it when the wall
- * clock and the monotonic clock have advanced differently: after a suspension, or after someone set the wall clock. If
- * both cancel each other out, the clock notices the suspension only when the reading is old. Milliseconds, accurate to
- * 10.
+ * time to the last reading of `uptimeMs`. Reads `uptimeMs` again when that reading is old, or when the wall clock and
+ * the monotonic clock have advanced differently: after a suspension, or after someone set the wall clock. If a
+ * suspension and a new setting cancel each other out, the clock notices the suspension only when the reading is old.
+ * Milliseconds, accurate to 10.
  */
 export function openUptimeClock({ monotonicMs, wallMs, uptimeMs }: Sources = SOURCES): () => number {
   const read = () => ({ monotonic: monotonicMs(), wall: wallMs(), uptime: uptimeMs() });

@@ -15,7 +15,7 @@ export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal
       if ((await hasEnded().catch(() => false)) && !until.aborted) return ended.abort();
     }
   };
-  // The loop rejects when the signal aborts.
+  // Ignores the error with which the loop ends when the signal aborts.
   void look().catch(() => undefined);
   return ended.signal;
 }

@@ -236,7 +236,7 @@ function statementFile(deps: PortalDeps): RequestHandler {
     deps.sendFile(response, await readStatementFile(deps, callerOf(response), String(query.month)));
 }
 
-/** The last events, or those before or after another page. If none are after that page, the last events. */
+/** The newest events, or those before or after another page. If none are after that page, redirects to the newest. */
 function activityPage(deps: PortalDeps): Render {
   return async (caller, { query }) => {
     const { after, until, types } = validate(activityQuery, query);

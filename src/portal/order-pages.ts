@@ -13,7 +13,7 @@ interface Order {
   sections: readonly Html[];
 }
 
-/** An order: the redeemed voucher, the time and the key of its redemption, its history, and the sections of wings. */
+/** Renders an order: the redeemed voucher, the time and key of its redemption, its history, and added sections. */
 export function renderOrderPage(site: Site, caller: PortalCaller, order: Order): Html {
   const { history, redemption, priceUsd, sections } = order;
   const { voucher, events } = history;

@@ -11,7 +11,7 @@ export const PORTAL_PATH = "/portal";
 
 /** A caller of the portal: a key that can read but not redeem. */
 export interface PortalCaller extends Caller {
-  /** The pages of wings that the caller may open. */
+  /** The pages of optional features (wings) that the caller may open. */
   further: readonly Pick<PortalPage, "path" | "label">[];
   /** The formats of the reader's country, in the organization's time zone. */
   locale: Locale;
@@ -21,7 +21,7 @@ export interface PortalCaller extends Caller {
   organizationName?: string;
 }
 
-/** A page that a wing adds to the portal and to its navigation. */
+/** A page that an optional feature (wing) adds to the portal and to its navigation. */
 export interface PortalPage<Deps = never> {
   /** The path after the portal's path. */
   path: string;
@@ -30,7 +30,7 @@ export interface PortalPage<Deps = never> {
   render: (deps: Deps, caller: PortalCaller) => Promise<Html>;
 }
 
-/** What a wing adds to the page of an order. */
+/** What an optional feature (wing) adds to the page of an order. */
 export interface OrderPart<Deps = never> {
   section: (deps: Deps, caller: PortalCaller, externalRef: string) => Promise<Html>;
   file: {
@@ -41,7 +41,7 @@ export interface OrderPart<Deps = never> {
   };
 }
 
-/** What a wing adds to the portal. */
+/** What an optional feature (wing) adds to the portal. */
 export interface PortalPart<Deps = never> {
   pages?: readonly PortalPage<Deps>[];
   order?: OrderPart<Deps>;

@@ -61,7 +61,7 @@ export interface WingFaults<Kind extends string = string> {
 
 /** What a process knows about its own state and about the other processes. */
 export interface Standing {
-  /** Why this process cannot use each server, in the words of its readiness. Null for a usable server. */
+  /** Why this process cannot use each server, in the words of its `/readyz`. Null for a usable server. */
   problems: { postgres: string | null; redis: string | null };
   /** Shards whose servers refuse jobs although the servers of other shards accept them. */
   refusing: readonly RefusingShard[];
@@ -80,7 +80,7 @@ export interface Facts extends Standing {
   clockAheadMs: number;
   /** All queues of the service. */
   settings: readonly QueueSettings[];
-  /** The backlogs. Null if Redis does not answer. */
+  /** The numbers of jobs of all queues, and the ages of the oldest ones, by shard. Null if Redis does not answer. */
   queues: readonly ShardBacklog[] | null;
   /** Facts from Postgres. Null if it does not answer. */
   database: DatabaseFacts | null;
@@ -97,7 +97,7 @@ interface DatabaseFacts {
   /** Keys that have used most of a daily limit. */
   usedCaps: readonly { keyId: string; organizationId: string | null; isReached: boolean }[];
   stock: readonly Stock[];
-  /** The faults of wings, by their kinds. */
+  /** The faults of optional features (wings), by their kinds. */
   ofWings: Readonly<Record<string, Finding[] | undefined>>;
 }
 

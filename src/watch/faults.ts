@@ -34,8 +34,8 @@ const CORE_FAULTS: readonly Fault[] = [
 ];
 
 /**
- * All kinds of faults on the overview, those of wings last. Each needs a person's attention within a day. Prometheus
- * has rules for further faults. A test compares this table with the runbook.
+ * All kinds of faults on the overview, those of optional features (wings) last. Each needs a person's attention within
+ * a day. Prometheus has rules for further faults. A test compares this table with the runbook.
  */
 export const allFaults = (ofWings: readonly WingFaults[]): readonly Fault[] => [
   ...CORE_FAULTS,
@@ -63,7 +63,7 @@ interface Placed {
 
 const EVERYONE = "All organizations";
 
-/** Reports a fault if, for too long, no API process has got an answer to a canary. */
+/** Reports a fault if, for too long, no API process has got an answer to its test jobs (canaries). */
 function findNothingRedeemed(facts: Facts): Finding[] {
   const silentMs = Math.min(facts.canary.silentMs, answeredElsewhereMs(facts));
   if (silentMs < SILENT_MS) return [];

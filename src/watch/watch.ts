@@ -14,8 +14,9 @@ const LOOK_EVERY_MS = 2_000;
 /** How long a process reuses its last search. Milliseconds. */
 const KEPT_MS = 500;
 /**
- * How long a server must be unusable before this process reports itself as not ready. This is longer than canaries may
- * stay unanswered, so that the search first finds the fault of a server that no process can use. Milliseconds.
+ * How long a server must be unusable before this process reports itself as not ready. Longer than test jobs (canaries)
+ * may stay unanswered, so that for a server that no process can use, the search first finds the server's fault.
+ * Milliseconds.
  */
 const UNREADY_MS = SILENT_MS + 2_000;
 /** How long a process reuses the stock. The stock changes slowly, and reading it is expensive. Milliseconds. */
@@ -41,7 +42,7 @@ export class FaultWatch implements Closable {
   readonly #keeper: FaultKeeper;
   readonly #closing = new AbortController();
   #unreadySinceMs: number | null = null;
-  /** The time since which another process's canaries have been answered in time. */
+  /** Since when the canaries (test jobs) of another process have been answered in time. */
   #othersAnsweredSinceMs: number | null = null;
   /** Searches for faults, or returns the last result. Never rejects. */
   readonly look = shareFor(KEPT_MS, () => this.lookAnew());

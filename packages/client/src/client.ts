@@ -140,7 +140,7 @@ async function findVoucherId(call: Call, codeOrTicket: string): Promise<string |
   return seen?.voucher.id ?? null;
 }
 
-/** Wraps a refusal, which proves nothing here, in an OutcomeUnknown. Returns any other error unchanged. */
+/** Wraps a refusal, which proves nothing about earlier attempts, in an OutcomeUnknown. Returns other errors. */
 function unknownAfter(error: unknown): unknown {
   if (!(error instanceof VoucherRefused)) return error;
   return new OutcomeUnknown(`It is not proved whether the voucher was redeemed. ${error.message}`, { cause: error });

@@ -27,7 +27,7 @@ export interface TreeAuditOptions {
   onLeaves?: (leaves: number) => void;
 }
 
-/** A leaf that an event names, with the hash that the event has, in hex. */
+/** An event whose leaf the audit checks: its name in messages, and its hash in hex. */
 export interface NamedLeaf {
   event: string;
   recordHash: string;

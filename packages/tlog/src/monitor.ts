@@ -120,8 +120,8 @@ async function verifyContinuation(source: LogSource, before: CheckpointNote, now
   const read = await fetchTiles(source, [...ranges, old], now.size);
   const proof = ranges.map((range) => rootOfRange(range, read));
   if (await verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
-  // The proof does not lead from the old signed root to the new one. If it leads there from the root that the tiles
-  // give for the old size, the tiles belong to the new root, and the log has signed two histories.
+  // The proof does not lead from the old signed root to the new one. If it leads to the new root from the root that the
+  // tiles give for the old size, the tiles belong to the new root, and the log has signed two histories.
   if (await verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
     throw new Contradiction(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
   }

@@ -35,7 +35,7 @@ export class LogNotNamed extends NotAccepted {}
 
 const LINES_MAX = 1_000;
 
-/** Explains how a program has changed or replaced a file, and the remedy, as a sentence. Null if none has. */
+/** A sentence about how a file was changed or replaced, and the remedy. Null if the text shows no such change. */
 export function explainDamage(text: string, what: string): string | null {
   const again = `Download the ${what} again, with curl -o`;
   if (/^\uFEFF|\0/.test(text))

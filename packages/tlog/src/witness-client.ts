@@ -26,7 +26,7 @@ export type WitnessAnswer =
    * the database has another log.
    */
   | { kind: "contradicts"; reason: string }
-  /** The witness does not know the log yet: it does not cosign an empty tree, and names no larger tree. */
+  /** The witness does not know the log yet: it was sent the empty tree, did not cosign it, and named no larger one. */
   | { kind: "knowsNothing" }
   /** The witness did not respond, or its response cannot be used. */
   | { kind: "failed"; reason: string };
@@ -56,7 +56,7 @@ export async function askWitness(
     if (witnessSize !== null && witnessSize > checkpoint.size) return { kind: "ahead", size: witnessSize };
     const isRefusal = status >= 400 && status < 500 && status !== 409;
     if (checkpoint.size === 0 && (isRefusal || witnessSize === 0)) return { kind: "knowsNothing" };
-    // Such an answer means a contradiction: witnesses of the first version of tlog-witness answer 409 with the
+    // Both answers mean a contradiction: witnesses of the first version of tlog-witness answer 409 with the
     // checkpoint's own size, and later versions answer 422.
     if (status === 422 || (witnessSize === proofFrom && witnessSize === checkpoint.size)) {
       return { kind: "contradicts", reason: `it answered ${status} for the tree of ${checkpoint.size} leaves` };

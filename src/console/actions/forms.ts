@@ -9,8 +9,8 @@ import { formOf } from "./act-form.ts";
 import type { Action } from "./action.ts";
 
 /**
- * The forms of all acts, including those of wings. A form that a wing declares replaces the form that is made from the
- * act. An act on queues has one form per queue.
+ * The forms of all acts, including those of optional features (wings). A form that a wing declares replaces the form
+ * that is made from the act. An act on queues has one form per queue.
  */
 export function formsOf<Deps>(
   queues: readonly QueueSettings[],

@@ -73,7 +73,7 @@ function entityIn(path: string): EntityNames {
   return found;
 }
 
-/** Performs a form's action and continues, or shows the form again with the entered values and their problems. */
+/** Performs a form's action and shows the result, or shows the form again with the values and their problems. */
 export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, action: Action<Deps>): RequestHandler {
   const [path, command] = action.is;
   const { option, collection, listedOn = [collection] } = entityIn(path);

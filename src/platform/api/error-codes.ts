@@ -24,8 +24,8 @@ const REFUSALS = {
 };
 
 /**
- * Every code of the core that an error body may contain. Wings declare their own codes. Codes are stable, because
- * partners' programs compare them. docs/errors.md explains them, and `src/locales` has their sentences.
+ * Every code of the core that an error body may contain. Optional features (wings) declare their own codes. Codes are
+ * stable, because partners' programs compare them. docs/errors.md explains them, and `src/locales` has their sentences.
  */
 export const ERRORS = {
   invalid_http: describe(400),
@@ -85,7 +85,7 @@ const KINDS = new Map(
   ]),
 );
 
-/** The kind of an error, given by its code in the core or by a wing's own declaration. */
+/** The kind of an error, given by its code in the core or by an optional feature's (wing's) own declaration. */
 export function errorKind(error: ErrorCode | ErrorKind): ErrorKind {
   return typeof error === "string" ? (KINDS.get(error) as ErrorKind) : error;
 }

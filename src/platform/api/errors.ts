@@ -121,7 +121,7 @@ export function voucherBusy(): AppError {
   return new AppError("voucher_busy");
 }
 
-/** Wings add their codes in the API reference. */
+/** Optional features (wings) add their own codes in the API reference. */
 export const knownErrorCode = z
   .enum(Object.keys(ERRORS) as ErrorCode[])
   .meta({ id: "KnownErrorCode", description: "The codes of this release." });

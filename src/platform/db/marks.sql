@@ -1,6 +1,6 @@
 -- name: add_mark
 -- Adds a mark, unless the last one is less than a second old. The COMMIT waits for the disk and the synchronous
--- standbys, regardless of the session's settings. It also confirms all earlier visible marks.
+-- standbys, regardless of the session's settings. So it confirms all earlier visible marks too.
 SELECT FROM set_config('synchronous_commit', 'on', true) AS c CROSS JOIN set_config('statement_timeout', '5s', true) AS t
  CROSS JOIN pg_logical_emit_message(true, 'mark', '') AS e CROSS JOIN add_mark() AS a;
 

@@ -218,7 +218,7 @@ export function endpoint<
   };
 }
 
-/** The codes of the core, and the codes that only endpoints of wings send. */
+/** The codes of the core, and the codes that only endpoints of optional features (wings) send. */
 export const codesOf = (endpoints: readonly Pick<Endpoint, "errors">[]): string[] => [
   ...new Set([...Object.keys(ERRORS), ...endpoints.flatMap(({ errors }) => [...errors.keys()])]),
 ];

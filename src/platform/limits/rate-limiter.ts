@@ -61,7 +61,7 @@ interface Window {
  * Allows each caller `limit` calls a second, counted over all processes. A window begins with a caller's first call. It
  * begins with a chunk of tokens, which are counted in Redis later, and a process fetches further tokens before they run
  * out. So a call rarely waits for Redis, and an occasional caller needs no round trip. N processes together allow
- * `limit` calls, plus or minus N times a thirteenth of it: each process leaves at most one and a half chunks unused,
+ * `limit` calls, plus or minus N thirteenths of the limit: each process leaves at most one and a half chunks unused,
  * and allows at most one chunk too many.
  */
 export class RateLimiter {

@@ -62,7 +62,7 @@ export function shardOf(key: string, count: number): number {
   return count === 1 ? 0 : crc32(key) % count;
 }
 
-/** Tags by their prefixes, to find each only once. */
+/** Shards' hash tags by their prefixes, to find each only once. */
 const tags = new Map<string, string>();
 /** Maximum number of remembered tags. Enough for a deployment that changes its number of shards a few times. */
 const TAGS_MAX = 2_048;
