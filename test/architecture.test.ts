@@ -267,8 +267,8 @@ it("only config.ts, process.ts and the folders local, cli and conformance read e
 
 it("only listed files read the host's clock", () => {
   const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
-  // These files may read the host's clock: for terminals, logs, measures, the date of security.txt, checks before the
-  // first connection to Postgres, suspended machines, and a database that is days ahead.
+  // The files that may read the host's clock: for terminals, logs, metrics, the date of security.txt, checks before the
+  // first connection to Postgres, and to notice suspended machines or a database that is days ahead.
   const mayRead = new RegExp(
     `^(${[
       "src/(cli|local)/",

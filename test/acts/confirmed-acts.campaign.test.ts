@@ -150,7 +150,7 @@ it.each(
   expect(rows).toEqual([{ name: "Renamed", voided: 3, contracts: ["Ended", "Offered"], members: ["erased:"] }]);
 });
 
-/** Calls of each interface that only read an earlier change, or repeat it. */
+/** Returns calls of each interface that only read an earlier change or repeat it. */
 async function makeCalls({ db, api, voucherctl }: (typeof opened)["faces"], partner: TestPartner) {
   const { brandId, organizationId } = partner;
   const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });

@@ -130,7 +130,7 @@ async function erasedOf(ids: readonly string[]): Promise<string[]> {
 const untilErased = (ids: readonly string[], count: number) =>
   until(async () => (await erasedOf(ids)).length === count);
 
-/** The vouchers that a transaction has locked. */
+/** Returns which of the vouchers that a transaction has locked. */
 async function lockedOf(ids: readonly string[]): Promise<string[]> {
   return inTransaction(db, async (tx) => {
     const { rows } = await tx.query("SELECT id FROM vouchers WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED", [ids]);

@@ -148,7 +148,7 @@ const OF_USERS: readonly Written[] = [
     what: "sent form",
     write: async (userId) => {
       const token = crypto.randomUUID();
-      // The console records a form that names a user only with a change of a member or a contract.
+      // The console stores a form with a user's name only if the form changed a member or a contract.
       await makeMember(db, { organizationId: (await makePartner(db)).organizationId, userId, role: "owner" });
       await db.query(
         `INSERT INTO sent_forms (token, command, arguments, entity_id)

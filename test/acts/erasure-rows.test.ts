@@ -419,7 +419,7 @@ it("an erasure's count includes vouchers from which the erasure removed only rel
 
 let orders = 0;
 
-/** A voucher with its redemption, and the redemption's sealed event with sequence 2. */
+/** Makes a redeemed voucher whose redemption's event has sequence 2 and is sealed. Returns its id. */
 async function redeemed(): Promise<string> {
   orders += 1;
   const { id } = await issue();
@@ -456,7 +456,7 @@ async function eraseWithEvent(tx: Transaction, id: string) {
 const append = (id: string, eventType: EventType, data: Record<string, unknown>) =>
   inTransaction(db, (tx) => appendEvent(tx, id, eventType, data));
 
-/** The SQLSTATE with which Postgres refuses a role's statement, or null. Changes nothing. */
+/** Tries a statement as a role, and rolls it back. Returns the SQLSTATE of the refusal, or null. */
 async function refusalOf(role: Role, statement: string, id: string): Promise<string | null> {
   const client = await pools[role].connect();
   try {

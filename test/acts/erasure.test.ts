@@ -208,7 +208,7 @@ it("erasing an order erases the reasons of the voucher's releases", async () => 
   expect(await textsWith("Mr. Jones")).toEqual([]);
 });
 
-/** A voucher with a released reservation, whose reason can be erased before any redemption. */
+/** Makes a voucher with a released reservation, whose reason can be erased before any redemption. */
 async function released() {
   const voucher = await issue();
   const { body } = await till.reserve(voucher.code);
@@ -569,7 +569,7 @@ it("every interface refuses an erasure while a process of an older release is co
   }
 });
 
-/** Two offers of one voucher each, the greater voucher id first, because an erasure processes vouchers by id. */
+/** Makes two offers of one voucher each, the greater voucher id first, because an erasure processes vouchers by id. */
 async function offersByVoucher(): Promise<[Offer, Offer]> {
   const [one, other] = [await makeOffer(db, 1), await makeOffer(db, 1)];
   return (one.vouchers[0]?.id ?? "") > (other.vouchers[0]?.id ?? "") ? [one, other] : [other, one];

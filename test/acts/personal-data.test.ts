@@ -24,9 +24,9 @@ const { api, servers, db, partner, till, issue, as } = useService({ users: true,
 
 /** The document about personal data. */
 const DOCUMENT = readFileSync(new URL("../../docs/personal-data.md", import.meta.url), "utf8");
-/** The names of columns, or of payloads' keys, in backticks in a text. */
+/** Returns the names in backticks in a text: of columns, or of keys in payloads. */
 const namesIn = (text: string) => Array.from(text.matchAll(/`(\w+\.\w+)`/g), ([, name]) => String(name));
-/** The names in the second column of the document's table. */
+/** The names that docs/personal-data.md lists in the second column of its table. */
 const PERSONAL = new Set(namesIn(Array.from(DOCUMENT.matchAll(/^\|[^|]*\|([^|]*)\|/gm), ([, where]) => where).join()));
 const IMPERSONAL = Object.entries({ ...IMPERSONAL_COLUMNS, payload: IMPERSONAL_KEYS }).flatMap(([table, names]) =>
   names.split(/\s+/).map((name) => `${table}.${name}`),
@@ -74,7 +74,7 @@ it("exactly the columns in docs/personal-data.md contain texts that name a perso
   expect(found.toSorted()).toEqual(columns.toSorted());
 });
 
-/** The columns that can hold a text. */
+/** Lists the columns that can hold a text. */
 async function selectColumns(): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT table_name || '.' || column_name AS name FROM information_schema.columns

@@ -81,7 +81,7 @@ function migrate(databaseUrl: string): Promise<Ended> {
   return runNode(["src/cli/migrate.ts"], { DATABASE_URL: databaseUrl });
 }
 
-/** The URL of the test server, with another database or role than usual. */
+/** Returns the URL of the test server, with another database or role than usual. */
 function address(change: Partial<Pick<URL, "pathname" | "username" | "password">>): string {
   return Object.assign(new URL(servers.ownerUrl), change).href;
 }

@@ -230,7 +230,7 @@ it("voucherctl log writes one audit entry for each change of the log, and none i
 
 type OwnLog = Awaited<ReturnType<typeof openLog>>;
 
-/** A database and the files of its log, only for this test. */
+/** Opens a database and the files of its log, only for one test. */
 async function openLog() {
   const own = await openTestServers();
   const files = makeTlogFiles();

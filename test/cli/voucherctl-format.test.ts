@@ -61,7 +61,7 @@ it("voucherctl rounds durations to one unit", () => {
 
 const CLEAR = "\x1b[K";
 
-/** A terminal that records its output, and a clock that moves only when the test sets it. */
+/** Makes a terminal that records its output, and a clock that moves only when the test sets it. */
 function onTerminal(total: number, columns = 80) {
   const written: string[] = [];
   const clock = { ms: 5_000 };

@@ -176,7 +176,7 @@ async function helpOf(command: Command): Promise<string> {
   return said;
 }
 
-/** The words into which a shell would split a line. */
+/** Returns the words into which a shell would split a line. */
 function split(line: string): string[] {
   return Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "");
 }

@@ -358,7 +358,7 @@ it("the console extends an expired voucher and its batch, and shows a wrong end 
 });
 
 it("the console stops voiding a batch if the operator leaves the page, and can continue later", async () => {
-  // One transaction waits for the locks of at most 100 vouchers, so a run over 101 needs two.
+  // One transaction waits for the locks of at most 100 vouchers, so a run over 101 needs two transactions.
   const { batchId } = await makeBatch(101);
   const count = async (status: string) =>
     (await db.query("SELECT FROM vouchers WHERE batch_id = $1 AND status = $2", [batchId, status])).rowCount;
@@ -706,7 +706,7 @@ async function go(path: string, form: Form | FormData): Promise<string> {
   return location;
 }
 
-/** A form with a logo, as browsers send it: a file without content if none was chosen. */
+/** Makes a form with a logo, as browsers send it: a file without content if none was chosen. */
 function withFile(texts: Record<string, string>, file: Buffer): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(texts)) form.append(name, value);
@@ -722,7 +722,7 @@ async function makeBatch(count: number) {
   return { partner, vouchers, batchId: rows[0].id as string };
 }
 
-/** The audit entries of an entity, oldest first, without views of pages. */
+/** Returns the audit entries of an entity, oldest first, without views of pages. */
 async function entriesOf(entityId: string) {
   const { rows } = await db.query(
     `SELECT command, os_user AS "user", host, arguments, before IS NULL AS created FROM audit_entries

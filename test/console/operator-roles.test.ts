@@ -261,10 +261,10 @@ it("only an admin can erase a voucher's personal data by the form on the voucher
   expect(rows).toEqual([{ os_user: operators.admin.name, by: "operator" }]);
 });
 
-/** Pages that viewers may open, and that show no entity of `exampleOf`. */
+/** Pages that viewers may open, besides those of the entities that `exampleOf` makes. */
 const VIEWED = ["/overview.json", "/log", "/webhooks", "/runbook", "/vouchers", "/queues/webhook", "/queues/jobs/"];
 
-/** A redeemed voucher, and pages with all kinds of actions. */
+/** Makes a redeemed voucher and other entities. Returns them with pages that offer all kinds of actions. */
 async function exampleOf() {
   const [used, active] = await issueVouchers(db, partner, 2);
   if (used === undefined || active === undefined) throw new Error("no vouchers");

@@ -14,7 +14,7 @@ import { useService } from "../support/use-service.ts";
 
 const { apis, servers, db, till, issue, worker, startApi } = useService({
   apis: [{ OPS_WRITABLE: "true" }, {}],
-  // Redeems wait longer than the test pauses the queue, even on a slow machine.
+  // Redeems wait for a worker longer than the test pauses the queue, even on a slow machine.
   env: { OPS_TOKEN, REDEEM_WAIT_MS: "60000" },
   shards: 3,
 });

@@ -10,7 +10,7 @@ import { useService } from "../support/use-service.ts";
 import { voidVoucher } from "../support/void-voucher.ts";
 
 const { api, servers, worker, partner, stranger, keys, issue, till, foreign } = useService();
-/** One voucher per status, with everything that identifies it. The tests use this with another organization's key. */
+/** One voucher per status, with all its identifiers. The tests send these with another organization's key. */
 const names: { state: string; codes: string[]; tickets: string[]; refs: string[]; token: string | null }[] = [];
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
   "GET /partner/statements/:month": () => [foreign.statement("2026-11")],
   "GET /partner/events": () => [foreign.feed()],
   "GET /partner/redemptions": () => [foreign.redemptions()],
-  // The same address with a query must give the same answer as with the reference in the path.
+  // A reference in the query must get the same answer as a reference in the path.
   "GET /partner/redemptions?externalRef=": ({ ref }) => [foreign.redemptions({ externalRef: ref })],
   "GET /partner/redemptions/:externalRef": ({ ref }) => [foreign.redemption(ref)],
   "POST /partner/vouchers/reserve": ({ code }) => [foreign.reserve(code)],

@@ -111,7 +111,7 @@ describe("SQL statements with a parameter from a partner", () => {
     text,
   }) => {
     expect(parameters).toContain("organization_id");
-    // `unnest` names each column after its parameter, so w.organization_id is in the identifier's row.
+    // Rows of `unnest` have a column per parameter, so w.organization_id belongs to the identifier in the same row.
     // src/platform/db/pool.ts explains ANY (ARRAY[...]).
     const plain = text.replaceAll(/ANY \(ARRAY\[([\w.]+)\]\)/g, "$1");
     const organizationColumn = text.includes("unnest(")

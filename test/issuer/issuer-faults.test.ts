@@ -105,7 +105,7 @@ it("issuing a batch stops when the key is revoked, and issues nothing", async ()
   expect(rows).toEqual([]);
 });
 
-/** The answers to two calls that waited for a voucher's row together, or null if one of them waited too long. */
+/** Returns the answers to two calls that waited for a voucher's row together, or null if one waited too long. */
 async function whileBothWait<One, Other>(
   id: string,
   start: () => readonly [Promise<One>, Promise<Other>],

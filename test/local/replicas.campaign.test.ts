@@ -68,7 +68,7 @@ describe("beside npm start", () => {
   let password: string;
 
   const beside = (program: string[], env: Record<string, string> = SECRET) => run(program, env, folder);
-  /** The processes that the overview shows in a state, as roles and process ids. */
+  /** Finds the processes that the overview shows in a state, as roles and process ids. */
   const find = async (state: string): Promise<string[]> => {
     const response = await fetch(`http://127.0.0.1:${port}/ops/overview.json`, { headers: basic(password) });
     const { processes } = (await response.json()) as { processes: { role: string; pid: number; state: string }[] };

@@ -8,7 +8,7 @@ import { useDatabase } from "../support/use-service.ts";
 /** The number of vouchers in the large batch, and how many of them are left. */
 const COUNT = 10_000;
 const LEFT = 100;
-/** Maximum pages of a pick: an index descent and a few rows, independent of the size of the batch. */
+/** Maximum database pages that a pick of a voucher reads: an index descent and a few rows, for a batch of any size. */
 const PAGES_MAX = 40;
 /**
  * VACUUM and index scans can remove only dead rows that no older transaction can see. Autovacuum's ANALYZE of any table

@@ -227,7 +227,7 @@ async function makeTill({ organizationId }: TestPartner) {
   return partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
 }
 
-/** The voucher's chain, as the partner's route returns it. */
+/** Returns the voucher's chain, as the partner's route returns it. */
 async function serve(partner: TestPartner, code: string) {
   const { events } = (await (await makeTill(partner)).events(code)).body;
   expect(verifyServedChain(events)).toBeNull();

@@ -66,7 +66,7 @@ it("no document has more than 1 500 words", () => {
   expect(["SECURITY.md", ...globSync("docs/**/*.md")].filter((file) => countWords(file) > 1_500)).toEqual([]);
 });
 
-/** The anchors that GitHub creates for a document's headings. */
+/** Returns the anchors that GitHub creates for a document's headings. */
 function anchorsOf(file: string): string[] {
   return Array.from(read(file).matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>
     heading

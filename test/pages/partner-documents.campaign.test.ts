@@ -185,7 +185,7 @@ async function open(path: string, url = api.url, init: RequestInit = {}) {
   return { status: response.status, type: response.headers.get("content-type"), ...(await read(response)) };
 }
 
-/** A response's text and headers, and every address that it loads or links to. */
+/** Returns a response's text and headers, and every address that it loads or links to. */
 async function read(response: Response) {
   const text = await response.text();
   const addresses = Array.from(text.matchAll(/(?:href|src)="([^"]+)"/g), ([, address = ""]) => address);

@@ -531,7 +531,7 @@ function read(env: Environment = {}) {
   return readConfig({ ...REQUIRED, ...env });
 }
 
-/** The lines of the error with which an environment prevents the start. */
+/** Returns the lines of the error with which an environment prevents the start. */
 function complaints(env: Environment, read: (env: Environment) => unknown = readConfig): string[] {
   try {
     read({ ...REQUIRED, ...env });

@@ -20,7 +20,7 @@ const waits = {
   message: expect.stringContaining("Another server of this deployment makes marks"),
 };
 
-/** A process that has not reached a database yet, with a clock that the test moves. */
+/** Makes a process that has not reached a database yet, with a clock that the test moves. */
 function openFence(store: SharedMemory) {
   let nowMs = 0;
   const deployment = new DatabaseFence(log, store, new DatabaseClock(() => nowMs));
@@ -143,7 +143,7 @@ it("a process relies on a new mark row only once Redis has the row's id, and rep
   expect(shared.written.map(({ newest }) => newest?.id)).toEqual(["b"]);
 });
 
-/** A process that uses a server, and makes and shares marks there until it is closed. */
+/** Opens a process on a database server. It writes marks (random ids) there and shares them in `store`. */
 async function startOn(server: Server, store: SharedMemory) {
   const { deployment, clock } = openFence(store);
   const connection = new Connection(server);
@@ -332,7 +332,7 @@ const resultOf = (row: object) => ({
   fields: Object.keys(row).map((name) => ({ name })),
 });
 
-/** A server with marks at the positions from 1 on. */
+/** A database server with the given marks (random ids that processes write), at the positions from 1 on. */
 class Server {
   readonly timeline: string;
   readonly started: string;

@@ -48,7 +48,7 @@ export function linearize<State, Of extends Operation<State>>(
   let longest: Of[] = [];
   let next: Of[] = [];
 
-  /** The operations that may come next: those that began before any remaining operation has ended. */
+  /** Finds the operations that may come next: those that began before any remaining operation has ended. */
   const candidatesOf = (pending: readonly Of[]) => {
     const firstEndMs = Math.min(...pending.map(({ untilMs }) => untilMs));
     const seenLike = new Set<string>();

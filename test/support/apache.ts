@@ -54,7 +54,7 @@ export async function startApache(target: string, level: number) {
   return {
     // The host must be a name, because rule 920350 counts an IP address against a call.
     url: `http://localhost:${port}`,
-    /** The rules that have matched since the previous call, with their numbers. */
+    /** Returns the rules that have matched since the previous call, with their numbers. */
     takeMatchedRules(): string[] {
       const log = join(folder, "errors");
       const lines = readFileSync(log, "utf8").matchAll(/\[id "(\d+)"\].*?\[msg "([^"]*)"\].*?\[uri "([^"]*)"/g);

@@ -80,7 +80,7 @@ export async function findAxeViolations(page: Page): Promise<string[]> {
   return results.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
-/** The number of pixels by which the page is wider than its window. */
+/** Measures the number of pixels by which the page is wider than its window. */
 async function measureOverflow(page: Page): Promise<number> {
   const width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
   return (await page.evaluate(width)) as number;

@@ -46,7 +46,7 @@ export function untilDecided<Answer extends { status: number }>(call: () => Prom
   });
 }
 
-/** A partner's calls with one key. */
+/** Returns the calls of a partner with one key. */
 export function partnerClient(url: string, key: string) {
   const post = (path: string, body: unknown) => send("POST", `${url}/partner/vouchers/${path}`, { key, body });
   return {

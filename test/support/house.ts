@@ -32,7 +32,7 @@ const largest = (files: readonly { file: string; lines: number }[]) =>
   files.reduce((one, other) => (other.lines > one.lines ? other : one));
 const show = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, " ");
 
-/** The number of files that a row of CONTRIBUTING.md names in its first sentence. */
+/** Counts the files of files that a row of CONTRIBUTING.md names in its first sentence. */
 function countNamed(change: string): number {
   const [, files = ""] = new RegExp(`^\\| ${change} \\| (.*?)(?:\\. |\\|)`, "m").exec(read("CONTRIBUTING.md")) ?? [];
   return new Set(files.match(/`[\w/-]+\.\w+`/g)).size;
@@ -78,7 +78,7 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
         existsSync(`${recordFiles}-${pid}`)
           ? readFileSync(`${recordFiles}-${pid}`, "utf8").split("\n").slice(0, -1)
           : [];
-      /** The files that each process has used since the previous call, each with the SQL file beside it. */
+      /** Returns the files that each process has used since the previous call, each with the SQL file beside it. */
       const take = async (): Promise<string[][]> => {
         const { length } = pids.flatMap(recorded);
         for (const pid of pids) process.kill(pid, "SIGUSR2");

@@ -111,7 +111,7 @@ export async function beginTlog(db: pg.Pool, files: TlogFiles, acceptAnchor = fa
   return initTlog(provisioning(db), await settingsOf(files), acceptAnchor);
 }
 
-/** A sequencer with its own connections, like a worker process. */
+/** Opens a sequencer with its own connections, like a worker process. */
 export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: string[]) {
   const log = pino({ level: "silent" });
   const deployment = new DatabaseFence(log);
@@ -208,7 +208,7 @@ export async function startWitness(
   return { url: served.url, close, state: () => JSON.parse(readFileSync(state, "utf8"))[ORIGIN] };
 }
 
-/** Every leaf of the tree, in order, from the events and their leaf batches instead of the log's bundles. */
+/** Reads every leaf of the tree, in order, from the events and their leaf batches instead of the log's bundles. */
 export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
   const { rows } = await db.query<{ place: number; hash: Buffer }>(
     `SELECT ${leafOfEvent("e", "b")}::int AS place, e.record_hash AS hash
@@ -220,7 +220,7 @@ export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
   return rows.map(({ hash }) => hash);
 }
 
-/** The root of the tree by the tests' own implementation. */
+/** Computes the root of the tree by the tests' own implementation. */
 export async function naiveTreeRoot(db: pg.Pool): Promise<string> {
   return naiveRoot(await readLeaves(db)).toString("hex");
 }

@@ -113,7 +113,7 @@ export function newPayment(): string {
   return `payment-${payments}`;
 }
 
-/** The calls of a user with this token, or without one. */
+/** Returns the calls of a user with this token, or without one. */
 export function marketClient(url: string, token: string | null) {
   const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
   const post = (path: string, body?: unknown) => send("POST", `${url}${path}`, { headers, body });
@@ -131,12 +131,12 @@ export function marketClient(url: string, token: string | null) {
 
 export type MarketClient = ReturnType<typeof marketClient>;
 
-/** The calls of a signed-in user. */
+/** Returns the calls of a signed-in user. */
 export async function signedIn(url: string, key: IssuerKey, userId: string = newUser()): Promise<MarketClient> {
   return marketClient(url, await signUser(key, userId));
 }
 
-/** The status of an answer and its error code. */
+/** Returns the status of an answer and its error code. */
 export function outcome({ status, body }: Reply): string {
   return status === 200 ? "200" : `${status} ${body.code}`;
 }

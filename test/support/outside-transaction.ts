@@ -43,7 +43,7 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
   });
 }
 
-/** The response to a call that exports a batch. `happen` runs while the call waits for the first codes. */
+/** Starts a call that exports a batch, and runs `happen` while it waits for the first codes. Returns the response. */
 export function exportWhileLocked<T>(
   db: pg.Pool,
   batchId: string,

@@ -52,7 +52,7 @@ const SITE = /^vouchers\.example\.com \{$/m;
 /** The kinds of temporary files of nginx, each of which needs a folder of its own. */
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
-/** The lines that nginx needs around the examples, without the folders of its package. */
+/** Makes the lines that nginx needs around the examples, without the folders of its package. */
 const nginxAround = (site: string, folder: string) => `daemon off;
 user ${process.getuid?.() === 0 ? "root" : "nobody"};
 worker_processes 1;

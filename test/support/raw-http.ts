@@ -9,9 +9,9 @@ export interface RawReply {
 }
 
 /**
- * Sends bytes on a new connection and reads until the server closes it. A well-formed request needs `Connection:
- * close`.
- * @param afterSend runs when the kernel has the bytes, before a server of this process can read them.
+ * Sends bytes on a new connection and reads until the server closes the connection. A well-formed request needs
+ * `Connection: close`. @param afterSend runs when the kernel has the bytes, before a server of this process can read
+ * them.
  */
 export function exchange(url: string, bytes: string | Buffer, afterSend?: () => void): Promise<RawReply> {
   const { hostname, port } = new URL(url);

@@ -196,7 +196,7 @@ async function anyAnswer<T>(nodes: readonly ClusterNode[], ask: (client: Redis) 
 /** A node's port plus this number is the port for the nodes' own traffic. */
 const BUS_OFFSET = 10_000;
 
-/** A steady port whose number plus BUS_OFFSET is also a steady port. */
+/** Finds a free port whose number plus BUS_OFFSET is a port of `findSteadyPort`. */
 async function findNodePort(): Promise<number> {
   for (;;) {
     const port = (await findSteadyPort()) - BUS_OFFSET;

@@ -20,7 +20,7 @@ export async function dumpRows(
   return dump;
 }
 
-/** The tables that contain a text, plain or in a JSON string, by name. */
+/** Finds the tables that contain a text, plain or in a JSON string, by name. */
 export async function tablesWith(db: pg.Pool, text: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables

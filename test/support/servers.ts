@@ -80,7 +80,7 @@ export async function openTestServers(shardCount = inject("queueShards")) {
     db,
     /** On a cluster, `keys`, `flushdb` and `exists` reach all masters. Other commands without a key reach one node. */
     redis,
-    /** The database is its own deployment. */
+    /** The deployment's id. Each test database is a deployment of its own. */
     deploymentId,
     /** The number of shards that commands use. */
     queueShards: [shardCount] as [number],

@@ -103,7 +103,7 @@ export async function endService(servers: TestServers): Promise<void> {
   await assertInvariants(servers.db).finally(() => servers.close());
 }
 
-/** The context of the redeem worker, the seal worker and the sweeper, without their queues. */
+/** Opens the context of the redeem worker, the seal worker and the sweeper, without their queues. */
 export function openWorkerContext(config: ReturnType<typeof testConfig>) {
   return completeContext(openWorkerService(config, WINGS));
 }

@@ -10,7 +10,7 @@ import { newId } from "../../src/core/voucher/ids.ts";
 import type { Audience } from "../../src/core/voucher/voucher.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
 
-/** The context of the services that create test data. */
+/** Makes the context of the services that create test data. */
 export function provisioning(db: pg.Pool) {
   const config = { baseUrl: "https://vouchers.example.com" };
   return { pool: db, randomBytes: pooledRandomBytes, audited: auditedCommand("provision test", {}), config };

@@ -123,7 +123,7 @@ async function makeLogVectors(): Promise<LogVectors> {
   };
 }
 
-/** The receipts that a verifier refuses. */
+/** Makes the receipts that a verifier refuses. */
 async function makeBroken(leaves: Buffer[], receiptOf: (index: number) => Promise<string>) {
   return [
     ...breakReceipt(await receiptOf(2), {
@@ -159,7 +159,7 @@ const BAD_PAYLOADS: Record<string, string | Buffer> = {
   "is not UTF-8": Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
 };
 
-/** A receipt for a tree's only leaf with this payload. `sign` may replace the lines of log and witness. */
+/** Makes a receipt for a tree's only leaf with this payload. `sign` may replace the lines of log and witness. */
 async function proveAlone(
   name: string,
   payload: string | Buffer,
@@ -182,7 +182,7 @@ async function logLineOf(key: SignerKey, text: string): Promise<string> {
 
 const EVENT = '{"sequence":2}';
 
-/** Receipts of one leaf that a verifier accepts, although the service does not produce them. */
+/** Makes receipts of one leaf that a verifier accepts, although the service does not produce them. */
 async function signUnusually() {
   const otherLog = await makeSigner("log", ORIGIN, seedOf(OTHER_SEED));
   const otherWitness = await makeSigner("witness", "witness.example.org/other", seedOf(OTHER_SEED));
@@ -209,7 +209,7 @@ async function signUnusually() {
   ]);
 }
 
-/** Receipts of one leaf with wrong signature lines. */
+/** Makes receipts of one leaf with wrong signature lines. */
 async function signWrongly() {
   const spoil = (line: string) => line.replace(/.{4}$/, (end) => (end.startsWith("A") ? "BBB=" : "AAA="));
   const unknown = "— example.org/unknown";
@@ -255,7 +255,7 @@ function hex(hashes: readonly Buffer[]): string {
 /** The lines of a receipt: header, extra, index, four hashes, empty, origin, size, root, empty, two signatures. */
 const [EXTRA, INDEX, HASH, EMPTY, FOREIGN, SIZE, ROOT, LOG, COSIGNATURE] = [1, 2, 3, 7, 8, 9, 10, 12, 13];
 
-/** Ways in which a receipt's form can be wrong. */
+/** Deforms a receipt in each way in which its form can be wrong. */
 function deformReceipt(good: string): { name: string; receipt: string }[] {
   const lines = good.split("\n");
   const line = (at: number) => String(lines[at]);
@@ -284,7 +284,7 @@ function deformReceipt(good: string): { name: string; receipt: string }[] {
   return Object.entries(broken).map(([name, receipt]) => ({ name, receipt }));
 }
 
-/** Ways in which a receipt can prove something else, or nothing. */
+/** Changes a receipt in each way in which it can prove something else, or nothing. */
 function breakReceipt(
   good: string,
   other: { otherPayload: string; olderCheckpoint: string; otherLog: string; otherKey: string },

@@ -97,7 +97,7 @@ function serveHistory(of: {
   return serveEvents(voucherId, [event], hasMore);
 }
 
-/** The public history of a voucher with these events. */
+/** Serves the public history of a voucher with these events. */
 function serveEvents(entityId: string, events: object[], hasMore = false): LogSource {
   const entity = { entityType: "VoucherInstance", entityId, anchorNamespace: ANCHOR_NAMESPACE };
   const history = { ...entity, hasMore, canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z", events };

@@ -241,7 +241,7 @@ async function verify(page: Page, receipt: string, policy?: string) {
   return { look: (await result.getAttribute("class"))?.replace("verdict ", ""), words: await result.innerText() };
 }
 
-/** The verifier file, changed and saved elsewhere. */
+/** Saves a changed copy of the verifier's file. */
 function saveCopy(name: string, change: (markup: string) => string): string {
   const copy = join(files.directory, name);
   writeFileSync(copy, change(readFileSync("dist/receipt-verifier.html", "utf8")));

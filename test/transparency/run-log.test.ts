@@ -93,7 +93,7 @@ describe("a log's tree that was changed in the database", () => {
     files.setWitnesses([witness.url]);
   });
 
-  /** The checkpoints that the log has signed and serves. */
+  /** Returns the checkpoints that the log has signed and serves. */
   const signed = async () => [readAnchor(), (await published())?.note, state()];
 
   it("the sequencer refuses to sign a tree that was changed in the database, until the tree is repaired", async () => {
@@ -572,7 +572,7 @@ it("the sequencer refuses an unsafe key file, an unsuitable policy and a missing
 const writeAnchor = async (size: number) =>
   writeFileSync(files.anchor, await signCheckpoint(tlogKey, { size, root: FORGED }));
 
-/** The served checkpoint, verified against the policy that is served with it. */
+/** Verifies the served checkpoint against the policy that is served with it. */
 async function verifyPublished() {
   const served = await published();
   const checkpoint = served && parseCheckpoint(served.note);

@@ -223,7 +223,7 @@ function toRow({ runbook, severity, what, subject, since }: Attention) {
   return { kind: runbook, severity, what, subject, since, page: "", told: null };
 }
 
-/** Alert keepers of API processes, whose connection to Redis the test interrupts, and a receiver. */
+/** Opens alert keepers of API processes, whose connection to Redis the test interrupts, and a receiver. */
 async function open({ status = (): number => 204, allowPrivate = true } = {}) {
   const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status()).end("ok") });
   onTestFinished(() => receiver.close());
@@ -255,14 +255,14 @@ async function open({ status = (): number => 204, allowPrivate = true } = {}) {
   };
 }
 
-/** A proxy to the single Redis, or a cluster's addresses alone: tests that interrupt it do not run there. */
+/** Opens a proxy to the single Redis, or a cluster's addresses alone: tests that interrupt it do not run there. */
 async function openWayToRedis(): ReturnType<typeof openTcpProxy> {
   const url = servers.redisUrl;
   const untouched = { url, close: async () => undefined } as Awaited<ReturnType<typeof openTcpProxy>>;
   return url.includes(",") ? untouched : openTcpProxy(url);
 }
 
-/** Runs a check that finds these faults. `how` lists the kinds that it could not judge, or `away` without Postgres. */
+/** Runs a check that finds these faults. `how` lists the kinds of fault not judged, or is `away` without Postgres. */
 async function look(keeper: FaultKeeper, found: readonly Attention[], how: readonly string[] | "away" = []) {
   const recorded = how === "away" ? null : await selectFaults(db);
   const unknown = new Set(how === "away" ? [] : how);

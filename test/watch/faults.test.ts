@@ -64,7 +64,7 @@ const process = (changes: Partial<ServiceProcess> = {}): ServiceProcess => ({
 const api = (changes: Partial<ServiceProcess> = {}) =>
   process({ id: "b", role: "api", pid: 2, queues: [], canaryAgeMs: 3_000, ...changes });
 
-/** The backlogs of all queues, with changes to one of them in all shards or in one. */
+/** Makes the backlogs of all queues, with changes to one of them in all shards or in one. */
 const backlogs = (of: string, changes: object, only?: string): NonNullable<Facts["queues"]> =>
   SHARDS.map((shard) => ({
     shard,

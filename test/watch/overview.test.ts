@@ -493,7 +493,7 @@ const countedUntil = async (): Promise<Date> =>
 /** Reads the overview, without the pages' cache. */
 const read = async (organizationId: string | null = null): Promise<Overview> => readOverview(api.ctx, organizationId);
 
-/** A check by a process without earlier results. */
+/** Runs a check by a process without earlier results. */
 const lookAnew = (changes: object = {}) =>
   new FaultWatch({ ...api.ctx, faultsOfWings: each("faults"), ...changes }).lookAnew();
 

@@ -82,7 +82,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
   });
 });
 
-/** A check of the alerts that fire at a given time. */
+/** Makes a check of the alerts that fire at a given time. */
 function firingAt(minutes: number, alerts: readonly string[]) {
   return {
     expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
@@ -156,7 +156,7 @@ const HEALTHY: Series = {
   'voucher_event_loop_stall_seconds{job="worker",instance="w:9464"}': "0.03x240",
 };
 
-/** The reports of API processes about each queue, and of worker processes about the queues of every deployment. */
+/** Makes the reports of APIs about each queue, and of workers about the queues of every deployment. */
 function seriesOfQueues(): Series {
   const series: Series = {};
   for (const { name, shardBy, needs } of CONFIG_PARTS.queues)

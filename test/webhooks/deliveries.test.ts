@@ -584,7 +584,7 @@ const waitAfter = (endpointId: string, attempts: number) =>
     return waiting as { s: number } | undefined;
   });
 
-/** The context of a run of deliveries, for a test that starts runs itself. */
+/** Returns the context of a run of deliveries, for a test that starts runs itself. */
 const openDeliveries = () => worker.ctx as Required<typeof worker.ctx>;
 
 /** Creates endpoints with `due` deliveries each, one per voucher: of its redemption, or else of its issue. */

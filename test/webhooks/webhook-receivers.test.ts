@@ -264,7 +264,7 @@ function signed(request: Partial<Sent>, secret = SECRET): Sent {
   return { id, timestamp, body, signature: `v1,${hmac.digest("base64")}` };
 }
 
-/** The options of a program in the receivers' folder, at the vector's time. */
+/** Returns the options of a program in the receivers' folder, at the vector's time. */
 function inFolder(env: Record<string, string>) {
   const clock = join(directory, "clock");
   const own = { PATH: `${clock}:${process.env.PATH}`, PYTHONPATH: clock, SIGNING_SECRET: SECRET };

@@ -190,7 +190,7 @@ it("30 simultaneous requests create 20 webhook endpoints, and a deletion allows 
   expect(await call("POST", "", { url: URL_OK }, await makeCaller())).toMatchObject({ status: 200 });
 });
 
-/** A receiver on this machine, its endpoint, and an API that may connect to it. */
+/** Opens a receiver on this machine, its endpoint, and an API that may connect to it. */
 async function openLocal() {
   const receiver = await startPartnerServer();
   onTestFinished(() => receiver.close());
@@ -248,7 +248,7 @@ it("a test of a webhook endpoint sends a signed request, returns the outcome and
   expect(receiver.received).toHaveLength(2);
 });
 
-/** A key that may manage the webhooks of a new organization. */
+/** Makes a key that may manage the webhooks of a new organization. */
 async function makeCaller(sandbox = false): Promise<string> {
   const { organizationId } = await makePartner(servers.db, { sandbox });
   return (await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] })).key;

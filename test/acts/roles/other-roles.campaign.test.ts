@@ -199,7 +199,7 @@ function run(verb: string[], env: Record<string, string> = {}, database = "vouch
   return voucherctl.run(["db", ...verb, "--json"], { DATABASE_URL: urlOf(database), ...env });
 }
 
-/** The sentences of `voucherctl db check` about rights. */
+/** Returns what `voucherctl db check` says about rights. */
 async function checkRights(database?: string): Promise<string[]> {
   const { exitCode, stdout } = await run(["check"], {}, database);
   // The command exits with 1 in any case, because the server has no standby, which is another risk.

@@ -240,7 +240,7 @@ async function expectRefusal(sentence: RegExp, status: number, database?: string
   expect(await readRights()).toEqual(before);
 }
 
-/** The attributes of the roles and their rights on the database, the schema, tables, columns and functions. */
+/** Lists the attributes of the roles and their rights on the database, the schema, tables, columns and functions. */
 async function readRights(): Promise<string[]> {
   const { rows } = await db.query<{ line: string }>(
     `SELECT concat_ws(' ', rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole) AS line
@@ -271,7 +271,7 @@ interface Recorded {
   after: { roles: string[]; rights: string[]; passwordsSet: string[] };
 }
 
-/** The audit entries since the previous call, oldest first. */
+/** Returns the audit entries since the previous call, oldest first. */
 async function takeActs(): Promise<Recorded[]> {
   const { rows } = await db.query(
     `SELECT id, database_role, command, entity_type, entity_id, before, after

@@ -125,7 +125,7 @@ it("the service's and an independent verifier give the published result for host
   expect(rows).toBeGreaterThan(hostile.length / 2);
 });
 
-/** What the service's verifier finds in rows with these events, and a chain head that matches the last event. */
+/** Verifies rows with these events, and a chain head that matches the last event, by the service's verifier. */
 function verifyOwn({ entityId, events }: VectorChain) {
   const last = events.findLast((event) => event.sealStatus !== "Pending");
   const head = {

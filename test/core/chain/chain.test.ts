@@ -134,7 +134,7 @@ function makeChain(contents: readonly EventContent[] = CONTENTS, pending = 0): C
 const { head: HEAD, events: ROWS } = makeChain();
 const [FIRST, SECOND, THIRD] = ROWS as [StoredEvent, StoredEvent, StoredEvent];
 
-/** A valid chain in which one row, the one with this sequence, is changed. */
+/** Makes a valid chain, then changes the row with this sequence. */
 function withRow(sequence: number, changes: Partial<StoredEvent>): Chain {
   return { head: HEAD, events: ROWS.map((row) => (row.sequence === sequence ? { ...row, ...changes } : row)) };
 }
@@ -315,7 +315,7 @@ it("erasedSequencesOf reads the sequences in an erasing event, and ignores other
     expect(read(damaged), String(damaged)).toEqual([]);
 });
 
-/** A chain in which the fourth event erases the second one. */
+/** Makes a chain in which the fourth event erases the second one. */
 function withErasure(second: Partial<StoredEvent>, last: Partial<StoredEvent> = {}): Chain {
   const erasing = event(4, { eventType: "voucher.instance.erased", data: { nonce: NONCE, erasedSequences: [2] } });
   const pending = last.sealStatus === "Pending" ? 1 : 0;

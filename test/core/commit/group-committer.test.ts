@@ -56,7 +56,7 @@ interface Item {
   row: string;
 }
 
-/** A group committer whose rows stay locked until the test unlocks them. */
+/** Starts a group committer whose rows stay locked until the test unlocks them. */
 function startCommitter() {
   /** The owners of items that wait for a lock on a connection. */
   const waiting: string[] = [];
@@ -70,7 +70,7 @@ function startCommitter() {
   return { committer, waiting, free: () => freed.resolve() };
 }
 
-/** A group committer of a worker with 64 jobs. */
+/** Opens a group committer of a worker with 64 jobs. */
 function openCommitter(
   commit: (items: Item[], waitMs: number | null) => Promise<(number | Undecided)[]>,
   { lockWaitMs } = { lockWaitMs: 60_000 },

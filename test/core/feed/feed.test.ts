@@ -60,7 +60,7 @@ it("the feed of events does not skip an event that commits after an event with a
     await appendEvent(outside, slow?.id ?? "", "voucher.instance.extended");
     const redeemed = await till.redeem({ code: quick?.code ?? "", externalRef: "quick" });
     expect(redeemed.status).toBe(200);
-    // Reads until both processes have read the feed again.
+    // Reads three times, with the feed's minimum interval between, so that both processes have read the feed again.
     for (let turn = 0; turn < 3; turn++) {
       for (const each of tills) {
         const { body } = await each.feed({ after: cursor });
@@ -229,7 +229,7 @@ it("the feed refuses another organization's cursor and another list's cursor", a
     expect((await client.feed({ after })).body).toMatchObject({ error: "after is not a cursor of this list." });
 });
 
-/** Whether the minimum interval since the last move of the feed's end has passed. */
+/** Whether the feed's end may move again: the minimum interval since its last move has passed. */
 const MOVED = "SELECT clock_timestamp() - interval '1900 milliseconds' > next_at AS moved FROM event_feed";
 
 const CURSOR = expect.any(String);

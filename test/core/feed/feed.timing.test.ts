@@ -43,7 +43,7 @@ it("a thousand calls that wait for new events take less than 2 % of a core, and 
   await expectFairRound(3, measure, ({ share, before, woken }) => share < 0.02 && before <= 1 && woken === 1_000);
 });
 
-/** The share of one core that this process uses. */
+/** Measures the share of one core that this process uses. */
 async function cpuShare(): Promise<number> {
   const before = process.cpuUsage();
   const startedAt = performance.now();

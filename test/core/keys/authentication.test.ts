@@ -236,7 +236,7 @@ async function lastCallThrough(secret: string, process: TestApi = api): Promise<
 const key = (organizationId: string | null, options: Parameters<typeof makeKey>[2] = {}) =>
   makeKey(servers.db, organizationId, options);
 
-/** A well-formed key with a valid checksum that the database does not know. */
+/** Makes a well-formed key with a valid checksum that the database does not know. */
 async function createKeyElsewhere(): Promise<string> {
   const made = await key(partner.organizationId);
   await servers.db.query("DELETE FROM api_key_secrets WHERE key_id = $1", [made.id]);

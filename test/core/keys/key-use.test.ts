@@ -138,7 +138,7 @@ describe("the cache of API keys", () => {
   const open = (pool: Pick<TestServers["db"], "query">) =>
     new KeyAuthenticator(pool as TestServers["db"], pino({ level: "silent" }));
 
-  /** Opens a new cache. `queries` has an entry per query: the hashes of the secrets that the query looks up. */
+  /** Opens a new cache of keys. `queries` has an entry per query: the hashes of the secrets that the query looks up. */
   function openRecordingQueries() {
     const queries: string[][] = [];
     const query = (config: pg.QueryConfig<Buffer[][]>) => {

@@ -51,13 +51,13 @@ it("nextPiece lets at most one piece of long work run in each turn of the event 
     await nextTurn();
     seen.push(pieces);
   }
-  // At most one piece has run between two of the test's turns of the event loop.
+  // At most one piece of work has run in each turn of the event loop, or two in the first.
   for (const [turn, count] of seen.entries())
     expect(count - (seen[turn - 1] ?? 0)).toBeLessThanOrEqual(turn === 0 ? 2 : 1);
   await until(() => pieces === 5);
 });
 
-/** A listener that records the names of started requests. Keys that begin with `known` belong to an organization. */
+/** Makes a listener that records which requests started. Keys that begin with `known` belong to an organization. */
 function record() {
   const started: string[] = [];
   const waited: string[] = [];

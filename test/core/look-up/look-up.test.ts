@@ -164,7 +164,7 @@ it("a look-up shows no reservation after its end, even if the row's state is sti
   expect(rows[0].state).toBe("Live");
 });
 
-/** Everything in an answer that a caller can see, except the request id and the time. */
+/** Returns everything in an answer that a caller can see, except the request id and the time. */
 function visible({ status, body, headers }: Reply) {
   const { requestId, ...rest } = body;
   expect(headers.get("x-request-id")).toBe(requestId);

@@ -113,7 +113,7 @@ const DASHBOARD_EXPRESSIONS = [
   ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
 ];
 
-/** Expressions and names in the documents' inline code. Error codes can look like metrics. */
+/** Expressions and names of metrics in the documents' inline code, without error codes, which can look like metrics. */
 const DOCUMENTED = Array.from(
   DOCUMENTS.matchAll(/`([^`\n]*\b(?:voucher|nodejs|process)_\w+[^`\n]*)`/g),
   ([, text = ""]) => text,
@@ -225,8 +225,8 @@ describe.runIf(checked)("Prometheus", () => {
 });
 
 /**
- * The faults of the selectors in an expression.
- * @param mayDescribe whether a histogram may lack the suffix of its series.
+ * Finds the faults of the selectors in an expression. @param mayDescribe whether a histogram may lack the suffix of its
+ * series.
  */
 function faultsOf(expression: string, mayDescribe = false): string[] {
   return selectorsOf(expression).flatMap(({ metric, matchers }) => {

@@ -148,7 +148,7 @@ it("a worker of the transparency log reports why the log cannot publish, and is 
   await untilRefused("contradiction");
   await restore();
   await tamper(servers.db, "DELETE FROM log_bundles");
-  // The gauge may already be clear. New leaves make the next pass read the bundles again.
+  // Only new leaves make the next pass read the bundles again.
   await issueVouchers(servers.db, partner, 1);
   await untilRefused("failed");
   await restore();

@@ -62,7 +62,7 @@ it.each(Object.keys(WORK))("%s blocks the event loop of an API for a few millise
   );
 });
 
-/** The minimum CPU time of the piece of work, over several runs. */
+/** Measures the minimum CPU time of the piece of work, over several runs. */
 async function pieceMs(): Promise<number> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: 5 };
   let leastMs = Number.POSITIVE_INFINITY;

@@ -133,7 +133,7 @@ it("a readiness check is not reused once its connection to Postgres is lost, as 
   looked.mockRestore();
 });
 
-/** Makes Postgres refuse new marks, as it does when it refuses all writes. */
+/** Makes Postgres refuse new rows of `database_marks`, as it does when it refuses all writes. */
 async function refuseMarks(errcode: string, words: string, db: Pick<typeof servers.db, "query"> = servers.db) {
   await db.query(`
     CREATE FUNCTION refuse_marks() RETURNS trigger LANGUAGE plpgsql AS

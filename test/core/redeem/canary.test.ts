@@ -79,7 +79,7 @@ it.each([
   expect(await answer).toEqual({ kind: "canary" });
 });
 
-/** Canaries whose jobs end as the test says. The test moves the clock that measures the time without an answer. */
+/** Opens canaries (an API's test jobs) that end as the test says, and whose clock the test moves. */
 function openCanary(shards: number, answer: (shard: number) => WaitResult<RedeemReply>) {
   const added: object[] = [];
   const addAndWait = vi.fn(async (_id: string, data: { voucherId: string }, _waitMs: number, options?: object) => {

@@ -314,7 +314,7 @@ async function refuse(externalRef: string) {
   return till.redeem({ code, externalRef });
 }
 
-/** Begins the next generation of reference ends, as if an hour had passed. */
+/** Begins the next generation of rows in `reference_ends`, as if an hour had passed. */
 async function beginGeneration(): Promise<void> {
   await bypassTriggers(servers.db, "UPDATE reference_generation SET started_at = 'epoch'");
   await deleteOldEnds(worker.pool, 0);

@@ -225,7 +225,7 @@ async function redeem(code: string, externalRef: string) {
   return body;
 }
 
-/** A new voucher and its reservation by the shop. */
+/** Makes a new voucher and a reservation of it by the shop. */
 async function hold(options: { released?: true; overdue?: true } = {}) {
   const voucher = await issue();
   const holder = options.overdue ? partnerClient(service.apis[1].url, keys.rival.key) : shop;

@@ -8,7 +8,7 @@ import { useDatabase } from "../../support/use-service.ts";
 /** The number of redemptions of each of two organizations. */
 const COUNT = 6_000;
 const LIMIT = 20;
-/** Maximum pages for one listed redemption: its row, its index entry, and its voucher, batch and product by index. */
+/** Maximum database pages per listed redemption: its row and index entry; by index its voucher, batch, product. */
 const PAGES_PER_ROW = 14;
 /** Pages that a search in the index reads from its root to a leaf. */
 const PAGES_OF_DESCENT = 6;

@@ -115,7 +115,7 @@ it("the database refuses a redemption before closed_until, but accepts one at ex
 });
 
 it("a worker decides a redemption again if closed_until has passed the redemption's time", async () => {
-  // `closed_until` passes the redemption's time between the worker's decision and its insert.
+  // The end of the complete list, `closed_until`, passes the redemption's time between its decision and its insert.
   const held = await holdNextInsert(servers.db, "BEFORE", "redemptions");
   const redeeming = redeem();
   await held.isHeld();

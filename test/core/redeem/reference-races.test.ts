@@ -18,7 +18,7 @@ import { issueVouchers } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-// The wait is so long that a busy machine answers every redeem.
+// REDEEM_WAIT_MS is so long that even a busy machine answers every redeem.
 const service = useService({ apis: [{}, {}], workers: [{}, {}], env: { REDEEM_WAIT_MS: "60000" } });
 const { servers, api, partner, keys, tills, issue } = service;
 

@@ -152,7 +152,7 @@ it("a reference that an earlier release stored is found by its text, and redeems
   expect((await till.lookUp(late.code)).body.voucher.status).toBe("Active");
 });
 
-/** A voucher redeemed by a ticket, under a new reference. */
+/** Redeems a voucher by a ticket, under a new reference. */
 async function redeemed() {
   const voucher = await issue();
   const externalRef = `first-${voucher.id}`;

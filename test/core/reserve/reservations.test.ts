@@ -27,7 +27,7 @@ interface Round {
   token: string;
 }
 
-/** One side of a race: calls its API and returns the outcome. */
+/** One side of a race: calls its API and returns the answer's outcome. */
 type Action = (round: Round, side: 0 | 1) => Promise<string>;
 
 /** Concurrent rounds of one race, each on its own voucher. */

@@ -58,8 +58,8 @@ it("no invariant breaks while 150 calls use a sandbox's vouchers and other calls
     sandbox.organizationId,
   ]);
   expect(used.map(({ id }) => id).sort()).toEqual([...redeemed].sort());
-  // One advance leaves a reservation five minutes, and the next one ends it. So an advance ends and reports each
-  // reservation.
+  // Every advance of the sandbox's time reports the reservations that it ended, so the sum is the number of all ended
+  // ones.
   const { rows: ended } = await servers.db.query(
     `SELECT count(*)::int AS ended FROM reservations v ${of} AND v.state = 'Expired'`,
     [sandbox.organizationId],

@@ -77,7 +77,7 @@ describe("decideReservation", () => {
     seconds: 900,
   });
 
-  /** The documented outcome of a reserve call, in the order of refusals. */
+  /** Returns the documented outcome of a reserve call, in the order of refusals. */
   function promised(status: RowStatus, validUntil: Moment, reservationCase: ReservationCase, naming: Naming): object {
     if (status === "Redeemed") return { kind: "refused", code: "voucher_used" };
     if (status === "Voided") return { kind: "refused", code: "voucher_voided" };
@@ -227,7 +227,7 @@ function makeVoucher(row: RowStatus, validUntil: Moment): VoucherState {
   return Object.freeze({ status: suspended ? "Active" : row, validUntil: momentOf(validUntil), suspended });
 }
 
-/** Every combination of one value from each list. */
+/** Makes every combination of one value from each list. */
 const combine = <Lists extends Record<string, readonly unknown[]>>(lists: Lists) =>
   Object.entries(lists).reduce<object[]>(
     (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),

@@ -8,7 +8,7 @@ import { makeKey } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-// The wait is so long that a busy machine answers every redeem.
+// REDEEM_WAIT_MS is so long that even a busy machine answers every redeem.
 const { servers, apis, partner, issue, tills } = useService({
   apis: [{}, {}],
   workers: [{}, {}],

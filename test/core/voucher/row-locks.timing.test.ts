@@ -26,7 +26,7 @@ const CONCURRENCY = 8;
 /** How long a redeem waits for a locked row. An answer after twice this time means two waits. Milliseconds. */
 const REDEEM_LOCK_MS = 5_000;
 
-// The wait is so long that a busy machine answers every redeem.
+// REDEEM_WAIT_MS is so long that even a busy machine answers every redeem.
 const env = { REDEEM_WAIT_MS: "60000", WORKER_CONCURRENCY: String(CONCURRENCY) };
 const { servers, partner, stranger, worker, workers, till, rival, foreign, issue } = useService({
   workers: [env, env],
@@ -345,7 +345,7 @@ function redeemDirectly(voucherId: string) {
   });
 }
 
-/** A repeatable call for a voucher. A voucher for a release is reserved first. */
+/** Returns a repeatable call for a voucher. For a release, it first reserves the voucher. */
 async function prepareCall(kind: "redeem" | "reserve" | "release", code: string): Promise<() => Promise<Reply>> {
   const externalRef = newRef();
   if (kind === "redeem") return () => till.redeem({ code, externalRef });

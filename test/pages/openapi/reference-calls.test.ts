@@ -404,7 +404,7 @@ async function redeemed() {
   return { ...voucher, externalRef };
 }
 
-/** A call about a webhook endpoint of a new organization. The service refuses to connect to the endpoint's address. */
+/** Prepares a call about a new organization's webhook endpoint, to whose address the service must not connect. */
 async function makeWebhook() {
   const { organizationId } = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });
@@ -416,7 +416,7 @@ async function makeWebhook() {
   return { headers: { "x-api-key": key }, parameters: { id } };
 }
 
-/** A claim or purchase from an offer. */
+/** Makes an offer's claim or purchase. */
 async function acquireCall(operationId: string, offer: Offer): Promise<Call> {
   const headers = await asUser();
   const body = operationId.startsWith("buy") ? { paymentRef: newPayment() } : {};
@@ -586,7 +586,7 @@ const asIssuer = () => ({ "x-api-key": keys.issuer });
 
 const newBatch = async () => (await issueTestBatch(servers.db, partner, 2)).batchId;
 
-/** A new contract of the partner's brand, offered or in a later state. */
+/** Makes a new contract of the partner's brand, offered or in a later state. */
 async function newContract(move?: string): Promise<string> {
   const post = async (path: string, body: object) => {
     const reply = await send("POST", `${api.url}/issuer/${path}`, { key: keys.issuer, body });

@@ -200,7 +200,7 @@ it("an Accept or Accept-Language header that is too long is ignored", async () =
   expect(await get(long)).toEqual(["text/html", "en"]);
 });
 
-/** The answer to a partner's request with this Accept-Language header. Null sends none. */
+/** Sends a partner's request with this Accept-Language header, or without the header for null. */
 function ask(method: string, path: string, accepted: string | null, body?: unknown, id = "languages"): Promise<Reply> {
   const headers = { "x-request-id": id, ...(accepted !== null && { "accept-language": accepted }) };
   return send(method, `${api.url}${path}`, { key: keys.till.key, headers, ...(body !== undefined && { body }) });

@@ -296,7 +296,7 @@ interface Batch {
   fail(error: unknown): void;
 }
 
-/** A batcher whose batches end when the test says so. `next` yields the batches in the order of their start. */
+/** Starts a batcher whose batches end when the test says so. `next` yields the batches in the order of their start. */
 function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
   const begun: Batch[] = [];
   const unseen: Batch[] = [];
@@ -320,7 +320,7 @@ function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
   return { batcher, begun, next };
 }
 
-/** Submits items to a batcher that splits batches with poison. Returns the outcomes and the runs. */
+/** Submits items to a batcher that runs a batch with a poisonous item again in halves. Returns outcomes and runs. */
 async function submitAll(items: string[], findError: (batch: string[], run: number) => string | null) {
   const runs: string[] = [];
   const run = async (batch: string[]) => {

@@ -303,7 +303,7 @@ const HEADS = [
 /** Creates a statement about a new voucher. */
 type Make = (voucherId: string) => Query | Promise<Query>;
 
-/** A redemption with the ticket of a reservation that has ended. */
+/** Makes a redemption with the ticket of a reservation that has ended. */
 const endedRedemption = (state: string) => async (id: string) => {
   const ended = reservationRow(id, { state, ended_at: NOON });
   await accepted(...insert("reservations", ended));

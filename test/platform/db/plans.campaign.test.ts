@@ -135,8 +135,8 @@ async function readIndexColumns(db: pg.Pool): Promise<IndexColumns> {
 }
 
 /**
- * The nodes of a plan that cost more than necessary: nodes that read a whole index or set up a cache, and nodes that
- * find rows by one indexed column and filter them by another.
+ * Finds the nodes of a plan that cost more than necessary: nodes that read a whole index or set up a cache, and nodes
+ * that find rows by one indexed column and filter them by another.
  */
 function findSearches(node: PlanNode, columns: IndexColumns): string[] {
   const below = (node.Plans ?? []).flatMap((plan) => findSearches(plan, columns));

@@ -146,7 +146,7 @@ it.each([
 });
 
 describe("the schema of the tables", () => {
-  /** The schemas with tables or functions of the service. */
+  /** Lists the schemas with tables or functions of the service. */
   async function schemasOf(database: string): Promise<string[]> {
     const { rows } = await onDatabase(database, (client) =>
       client.query<{ name: string }>(
@@ -457,7 +457,7 @@ async function makeGrantees(ownerUrl: string): Promise<void> {
   expect(await voucherctl.run(["db", "roles"], env)).toMatchObject({ exitCode: 0, stderr: "" });
 }
 
-/** The message of a migration, a process and voucherctl about a refused database. All messages are the same. */
+/** Returns how a migration, a process and voucherctl refuse a database: all with the same message. */
 async function refusalOf(databaseUrl: string): Promise<string> {
   const migration = await migrateDatabase(databaseUrl).catch((error: unknown) => error);
   expect(migration).toBeInstanceOf(UnmetRequirement);

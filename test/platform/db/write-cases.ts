@@ -14,7 +14,7 @@ import { insertAcquisitions } from "../../../src/marketplace/db/acquisitions.ts"
 import type { PreparedStatements } from "../../../src/platform/db/statements.ts";
 import type { TestPartner } from "../../support/supply.ts";
 
-/** Two vouchers, as one transaction has read them, and the key that writes. */
+/** Two vouchers, as one transaction has read them, and the API key under which it writes. */
 export interface Two {
   now: Date;
   both: LockedVoucher[];

@@ -436,7 +436,7 @@ function expectError(
 const withBytes = (json: string, ...bytes: number[]) =>
   Buffer.concat([Buffer.from(`${json.slice(0, -1)},"unknown":"`), Buffer.from(bytes), Buffer.from('"}')]);
 
-/** A valid body that is too large without compression. */
+/** Makes a valid body that is too large without compression. */
 const bomb = (json: string, size = 1_000_000) => `${json.slice(0, -1)},"pad":"${"x".repeat(size - json.length - 9)}"}`;
 
 type Refused = [what: string, body: (json: string) => string | Buffer, headers?: Record<string, string>];
@@ -489,7 +489,7 @@ const REFUSED: Record<string, Refused[]> = {
 
 const url = (path: string) => `${api.url}${path}`;
 
-/** Calls of a route, and bodies for them. */
+/** Makes calls of a route, and bodies for them. */
 function callsOf({ path, valid }: PostRoute) {
   const releases = path.endsWith("release");
   const post = (body: unknown, headers: Record<string, string> = {}) => send("POST", url(path), { key, body, headers });

@@ -215,7 +215,7 @@ describe.each(runnable)("the example for $name", (example) => {
   });
 });
 
-/** A till's call through a proxy: POST with a body. */
+/** Sends a till's call through a proxy, as a POST with the body. */
 async function call(url: string, path: string, body?: unknown, key = keys.till.key) {
   const method = body === undefined ? "GET" : "POST";
   const headers = { "x-api-key": key, accept: "application/json" };

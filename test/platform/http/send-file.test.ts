@@ -194,7 +194,7 @@ it("a stalled reader of a file uses little memory", async () => {
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc");
 
-/** The reachable memory on the heap and in buffers. */
+/** Measures the reachable memory on the heap and in buffers. */
 function bytesInUse(): number {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();

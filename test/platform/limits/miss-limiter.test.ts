@@ -122,7 +122,7 @@ itOnOneRedis("a used miss limit stays used when Redis fails during the window, a
   expect(await misses(300)).toBe(10);
 });
 
-/** A limiter with its own connection, as in each process, and look-ups that count their runs. */
+/** Opens a limiter with its own connection, as in each process, and look-ups that count their runs. */
 async function open(name = counting.newName(), { limit = LIMIT, seconds = 60, redisUrl = "" } = {}) {
   const openCounter = await counting.openCounts(redisUrl || undefined);
   const limiter = new MissLimiter(limit, openCounter(name, seconds));

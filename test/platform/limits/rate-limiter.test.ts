@@ -30,7 +30,7 @@ it("a rate limiter returns the remaining calls: one less for each call, 0 for a 
   expect(left).toEqual([...Array.from({ length: 40 }, (_, i) => 39 - i), 0, 0]);
 });
 
-/** Tolerated error of a process in either direction: 7.5 % of the limit. */
+/** By how many calls a process may be off in either direction: 7.5 % of the limit. */
 const SLACK = 15;
 
 it.each([

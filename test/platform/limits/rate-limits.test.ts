@@ -57,7 +57,7 @@ describe("the rate limit headers", () => {
 
   it("the rate limit headers count down by one with each request", async () => {
     const client = partnerClient(api.url, await newKey());
-    // The calls span two windows at most. Within a window, each call leaves one fewer.
+    // The calls span at most two of the limiter's windows of a second. Within a window, each call leaves one fewer.
     const left: number[] = [];
     for (let i = 0; i < 3; i++) {
       const { headers } = await client.lookUp(UNKNOWN);

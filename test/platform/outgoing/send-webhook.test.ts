@@ -272,7 +272,7 @@ it("a webhook attempt ends at the connection time limit if TLS or DNS does not r
   expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));
 });
 
-/** A sender that may connect to loopback, unless the options forbid it. */
+/** Makes a webhook sender that may connect to loopback, unless the options forbid it. */
 function makeSender(options: SenderOptions = {}) {
   const webhookSender = openWebhookSender({
     allowPrivate: true,
@@ -290,7 +290,7 @@ async function receive(options: Parameters<typeof startPartnerServer>[0] = {}): 
   return receiver;
 }
 
-/** The URL of a TCP server on loopback. */
+/** Starts a TCP server on loopback. Returns its URL. */
 async function serveRaw(onConnection: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -583,7 +583,7 @@ function newJobId(): string {
   return `job-${jobs}-${crypto.randomUUID()}`;
 }
 
-/** The resources that an awaited queue uses in a process. */
+/** Returns the resources that an awaited queue uses in a process. */
 function resourcesOn(connection: RedisClient): AwaitedResources {
   const endRuns = closing.signal;
   return { redis: connection, inbox, shards: 1, deployment, log, endRuns, onForeignReply: () => void foreignReplies++ };
@@ -605,7 +605,7 @@ function work(process: (jobId: string, data: Sum) => Promise<object>, of = deplo
 
 const call = (a: number, b: number) => awaited.addAndWait(newJobId(), { a, b }, NO_TIMEOUT_MS);
 
-/** A call whose wait ends when the test says so, on any machine. */
+/** Begins a call whose wait ends when the test says so, on any machine. */
 function callUntil(jobId: string, data = SUM) {
   const timers = vi.spyOn(globalThis, "setTimeout");
   const asked = awaited.addAndWait(jobId, data, NO_TIMEOUT_MS);
@@ -646,7 +646,7 @@ const untilQueued = (count: number) => until(async () => (await queue.getWaiting
 const untilListening = (count: number) =>
   until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === count);
 
-/** The lists and keys of a job in Redis. A withdrawn job has none. */
+/** Finds the lists and keys of a job in Redis. A withdrawn job has none. */
 async function findJob(jobId: string): Promise<string[]> {
   const lists = ["wait", "active", "paused"];
   const found = await Promise.all(lists.map((list) => servers.redis.lpos(`${PREFIX}:sum:${list}`, jobId)));

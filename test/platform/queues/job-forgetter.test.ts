@@ -129,7 +129,7 @@ const jobOf = (id: string) => ({ id, queueQualifiedName: "q", data: { a: 1, note
 /** Waits until a forgetter has run once. */
 const untilRun = () => vi.advanceTimersByTimeAsync(1_000);
 
-/** A forgetter whose Redis answers as the test says, and whose clock the test moves. */
+/** Opens a forgetter, which removes personal data from ended jobs. The test sets Redis's answers and the clock. */
 function openForgetter(): JobForgetter {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
   const fake = {

@@ -175,7 +175,7 @@ describe("OpenTelemetry's environment variables", () => {
   });
 
   it("OpenTelemetry's packages are loaded only if OpenTelemetry's variables enable them", async () => {
-    // Prints LOADED for every module of the SDK that is loaded.
+    // Prints LOADED for every module of the OpenTelemetry SDK that is loaded.
     const witness = `import { registerHooks } from "node:module";
       registerHooks({
         load(url, context, next) {

@@ -112,8 +112,8 @@ it("the benchmark's baselines answer a repeated attempt as before, and another w
 });
 
 /**
- * The comparable part of an answer. The rest is random or depends on the time. Baselines do not report that a reference
- * was already used for another voucher.
+ * Returns the comparable part of an answer. The rest is random or depends on the time. Baselines do not report that a
+ * reference was already used for another voucher.
  */
 function shape({ status, body: { otherVoucher: _, ...body } }: Reply) {
   return { status, code: body.code, alreadyConfirmed: body.alreadyConfirmed, fields: Object.keys(body).sort() };

@@ -60,7 +60,7 @@ it("the code of the benchmark's implementations matches the types of their packa
   expect(stdout).toBe("");
 });
 
-/** One more than the processes and servers of (a), so that a kill hits each of them. */
+/** One more than the processes and servers of baseline (a), so that a kill hits each of them. */
 const KILLS = 5;
 
 it("the benchmark's implementation a loses nothing when its processes and servers are killed", async () => {

@@ -110,7 +110,7 @@ async function planOf({ partner }: Stage, { vouchers, redeemed }: Filling) {
 
 type Plan = Awaited<ReturnType<typeof planOf>>;
 
-/** The number whose product with another number is 1 modulo `modulus` (extended Euclid). */
+/** Finds the number whose product with another number is 1 modulo `modulus` (extended Euclid). */
 function inverseOf(value: number, modulus: number): number {
   let [r0, r1, t0, t1] = [modulus, value % modulus, 0, 1];
   while (r1 !== 0) {

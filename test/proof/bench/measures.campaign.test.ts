@@ -43,7 +43,7 @@ it("the benchmark's table prints the best value of each column in bold, includin
   const i = { contender: "i" as const, rounds: [{ ...round(50, 30), walBytes: 650, p99Ms: Number.NaN }] };
   const [, , first, second, third] = bold(showCase("Redeem", [service, a, i]));
   expect(after(first)).toBe("**150**|0|**1.50**|**1.0**|**2.0**|131|1.18|**100**|**20**|**10**|**1**|5|700");
-  // (a) has no worker, so the worker's column is never bold for it.
+  // Contender (a) has no worker, so the worker's column is never bold for it.
   expect(after(second)).toBe("100|0|1.00|**1.0**|3.0|**111**|**1.00**|**100**|0|**10**|**1**|5|700");
   expect(after(third)).toBe("50|0|0.50|**1.0**||141|1.27|**100**|30|**10**|**1**|5|**650**");
 });

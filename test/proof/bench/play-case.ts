@@ -189,7 +189,7 @@ export interface Meters {
 /** Contenders that do not use Redis. Redis's CPU time does not count for them. */
 const WITHOUT_REDIS: readonly ContenderId[] = ["c", "i"];
 
-/** The CPU time used so far, in microseconds. NaN for a Redis in a container. */
+/** Reads the CPU time used so far, in microseconds. NaN for a Redis in a container. */
 function readUsage({ postgresPid }: BenchServers, { running, stage }: Player): Round["cpu"] {
   const { user, system } = process.cpuUsage();
   const redisPids = WITHOUT_REDIS.includes(running.id) ? null : running.redisPids;

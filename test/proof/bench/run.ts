@@ -242,8 +242,8 @@ async function playAndShow(
 }
 
 /**
- * Every variant of the service takes part in each case of the service: another working copy, a filled database, other
- * numbers of processes.
+ * Whether a contender plays in a case. All variants of the service do if the service does: another working copy, a
+ * filled database, other numbers of processes.
  */
 function playsIn({ contenders }: Case, id: ContenderId): boolean {
   const isService = id === "against" || isScaled(id) || FILLED.some((filled) => filled === id);

@@ -108,7 +108,7 @@ function fitPlane(points: readonly (readonly [number, number, number])[]) {
   return determinant === 0 ? [0, 0] : [(hv * cc - cv * hc) / determinant, (cv * hh - hv * hc) / determinant];
 }
 
-/** A table of the sizes that grew. */
+/** Renders a table of the sizes that grew. */
 export function showGrowth(growths: readonly Growth[]): string {
   const changed = growths.filter(({ first, last, isUnbounded }) => first !== last || isUnbounded);
   const show = (value: number) => Math.round(value).toLocaleString("en-US");

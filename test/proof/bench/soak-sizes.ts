@@ -58,7 +58,7 @@ async function readKeys(redis: Redis): Promise<Measured[]> {
   ]);
 }
 
-/** The memory of each process, and the heaps of Node processes. For Postgres, without shared memory. */
+/** Measures the memory of each process, and the heaps of Node processes. For Postgres, without shared memory. */
 async function readMemory(running: RunningContender, postgresPid: number): Promise<Measured[]> {
   const of = (kind: Measured["kind"], name: string, value: number): Measured => ({ kind, owner: name, name, value });
   const memory = (whose: string, pids: readonly number[], field: string) =>

@@ -8,7 +8,7 @@ export interface Round {
   rate: number;
   p50Ms: number;
   p99Ms: number;
-  /** CPU time per unit, in microseconds. The client is the load generator, on the same cores. */
+  /** Microseconds of CPU per unit (pass through a case's steps). The client makes the load, on the same cores. */
   cpu: Record<(typeof PROCESSES)[number], number>;
   /** Write-ahead log that Postgres wrote per unit, in bytes. */
   walBytes: number;

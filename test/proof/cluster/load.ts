@@ -130,7 +130,7 @@ export async function startLoad(
   };
 }
 
-/** The confirmed references that are not in the database. */
+/** Finds the confirmed references that are not in the database. */
 export async function findMissing({ db }: Pick<TestServers, "db">, answers: readonly Answer[]): Promise<string[]> {
   const refs = answers.filter(({ status }) => status === 200).map(({ externalRef }) => externalRef);
   const { rows } = await db.query<{ ref: string }>(
@@ -158,8 +158,8 @@ async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer
 }
 
 /**
- * The longest time without a redemption of a shard, from `from` to the last answer of any shard. Null means all shards
- * together. Infinity without any redemption. Milliseconds.
+ * Returns the longest time without a redemption of a shard, from `from` to the last answer of any shard. Null means all
+ * shards together. Infinity without any redemption. Milliseconds.
  */
 export function longestGap(answers: readonly Answer[], shard: number | null, from: number): number {
   const relevant = answers.filter((one) => (shard === null || one.shard === shard) && one.status === 200);

@@ -62,7 +62,7 @@ it("the metrics and the queue dashboard show all six shards of a Redis Cluster",
   expect(names).toContain("3/6 redeem");
 });
 
-/** The answer of /readyz. Asks again after a 503, because a busy machine may once exceed the limit of 1.5 s. */
+/** Requests /readyz, and asks again after a 503, because a busy machine may once exceed the limit of 1.5 s. */
 async function askIsReady(api: TestApi): Promise<Reply> {
   const answer = await send("GET", `${api.url}/readyz`);
   return answer.status === 503 ? send("GET", `${api.url}/readyz`) : answer;
@@ -128,7 +128,7 @@ it("an API stays ready while a Redis master and its replica are dead, and /ready
   await redeemAll(away);
 });
 
-/** The number of redeem jobs that each shard has completed since a time, at most 30 seconds ago. */
+/** Counts the number of redeem jobs that each shard has completed since a time, at most 30 seconds ago. */
 async function countCompleted(sinceMs: number): Promise<number[]> {
   const shards = Array.from({ length: SHARDS }, async (_, index) => {
     const master = await own.cluster.masterOf(slotOfShard(own.servers, index));

@@ -209,7 +209,7 @@ interface Service {
   [setting: string]: unknown;
 }
 
-/** The services, with variables replaced as docker compose replaces them. */
+/** Reads the services, with variables replaced as docker compose replaces them. */
 function readServices(variables: Record<string, string>): Record<string, Service> {
   const replace = (text: string) =>
     text.replace(/(?<!\$)\$\{(\w+)(?::([-?])([^{}]*))?\}/g, (_, name: string, kind?: string, rest = "") => {

@@ -117,7 +117,7 @@ async function repeatDuring(work: () => Promise<unknown>, redeem: () => Promise<
   await Promise.all([work().finally(() => (isOver = true)), redeeming]);
 }
 
-/** A partner that calls the API processes in turn, and records the redemptions that they report. */
+/** Opens a partner that calls the API processes in turn, and records the redemptions that they report. */
 function openPartner(urls: readonly string[]) {
   let calls = 0;
   const partner = {

@@ -69,7 +69,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** The container of a pod that serves. Init containers come before it. */
+/** Finds the container of a pod that serves. Init containers come before it. */
 const container = (pod: string): Yaml => CONTAINERS.findLast((each) => each.pod === pod);
 const SERVING = ["vouchers-api", "vouchers-worker", "vouchers-log"];
 

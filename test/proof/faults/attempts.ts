@@ -45,7 +45,7 @@ export function isOpen({ status, code }: Pick<Exchange, "status" | "code">): boo
   return status === null || code === "redeem_unknown" || code === "unavailable";
 }
 
-/** The latest time at which a worker first read a call: before its answer, or some seconds after the request. */
+/** Returns when a worker first read a call at the latest: before its answer, or some seconds after the request. */
 export function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
   return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
 }
@@ -61,8 +61,8 @@ export function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
 }
 
 /**
- * The voucher that each reference redeemed, by all answers and webhooks. The keys are those of `refOf`. `checkRedeems`
- * judges that no reference redeems a second voucher.
+ * Finds the voucher that each reference redeemed, by all answers and webhooks. The keys are those of `refOf`.
+ * `checkRedeems` judges that no reference redeems a second voucher.
  */
 export function redeemedUnder({ exchanges, webhooks }: History): Map<string, string> {
   const shown = exchanges.flatMap(({ ask, status, body }): [string, string][] => {

@@ -5,8 +5,8 @@ const RULE = "a key redeems up to its daily limit, and never above it";
 
 /**
  * Expects that a key never redeems more than its daily limit, that no call is refused below the limit, and that no
- * other key is refused. A call may be refused only if enough references were first sent before the refusal arrived. The
- * references are those that redeemed on one day. If a primary was lost, any call without a refusal may have redeemed.
+ * other key is refused. A call may be refused only if, before the refusal arrived, callers had sent as many references
+ * of one day's redemptions as the limit allows. If a primary was lost, any call without a refusal may have redeemed.
  */
 export function checkCaps(history: History, records: Records): Violation[] {
   const ofKey = Map.groupBy(records.redemptionsByRef.values(), ({ keyId }) => keyId);

@@ -13,7 +13,7 @@ interface End {
   atMs: number;
 }
 
-/** The end of each reservation whose ticket an answer contains, in milliseconds of the database's clock. */
+/** Finds the end of each reservation whose ticket an answer contains, in milliseconds of the database's clock. */
 export function readExpiries({ exchanges }: History): Map<string, { voucherId: string; expiresAtMs: number }> {
   const expiries = new Map<string, { voucherId: string; expiresAtMs: number }>();
   for (const { ask, status, body } of exchanges) {
@@ -57,7 +57,7 @@ function readExtensions(history: History): Iterable<End> {
 }
 
 /**
- * The ends of reservations whose answer is missing. Such an end comes at least a reservation's duration after the
+ * Makes the ends of reservations whose answer is missing. Such an end comes at least a reservation's duration after the
  * request.
  */
 function unnamedEnds({ exchanges }: History, clock: SteppedClock): VoucherOperation[] {
@@ -76,7 +76,7 @@ function unnamedEnds({ exchanges }: History, clock: SteppedClock): VoucherOperat
 }
 
 /**
- * The shortest reservation that a look-up shows, because all reservations of a run have this duration. Zero if no
+ * Finds the shortest reservation that a look-up shows, because all reservations of a run have this duration. Zero if no
  * look-up shows one. Milliseconds.
  */
 function shortestReservationMs(exchanges: readonly Exchange[]): number {

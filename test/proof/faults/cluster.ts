@@ -238,7 +238,7 @@ export async function openCluster(options: ClusterOptions) {
     ...opened,
     ...deployBeside(main, servers, maker),
     addWorker,
-    /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
+    /** Creates, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
     addTlogWorker(env: Env): ServiceProcess {
       const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
       return addWorker({ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), ...own });

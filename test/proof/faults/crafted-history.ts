@@ -196,7 +196,7 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   "eve finds nothing": [claimOf("eve"), "sold_out"],
 };
 
-/** A history of answers such as "100-200 redeemed", and of webhooks: "150 webhook". By default, no voucher expires. */
+/** Makes a history of answers like "100-200 redeemed" and webhooks like "150 webhook". By default, nothing expires. */
 export function answersOf(calls: readonly string[], validUntilMs?: number): History {
   const history = new History();
   for (const call of calls) {
@@ -224,7 +224,7 @@ export function answersOf(calls: readonly string[], validUntilMs?: number): Hist
   return history;
 }
 
-/** A call that got this body, this code, or no answer for this reason. */
+/** Makes a call that got this body, this code, or no answer for this reason. */
 export function answer(
   invokedMs: number,
   returnedMs: number,

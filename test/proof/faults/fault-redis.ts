@@ -96,7 +96,7 @@ export class FaultRedis {
 
   /** Makes this server a replica of another one. Resolves once they are in sync. */
   async follow(primary: FaultRedis): Promise<void> {
-    // Starts the first copy at once.
+    // Makes Redis start the first copy at once, instead of waiting for more replicas.
     await withClient(primary.#server, (client) => client.config("SET", "repl-diskless-sync-delay", "0"));
     await withClient(this.#server, async (client) => {
       await client.replicaof("127.0.0.1", primary.#server.port);

@@ -30,7 +30,7 @@ export interface Stage {
   violations: Violation[];
 }
 
-/** Does work while no other work of this lock runs. Returns false without doing it if the run has ended meanwhile. */
+/** Does work while it holds this lock. Returns false, without doing it, if the run ended first. */
 export type Turn = <T>(work: () => Promise<T>) => Promise<T | false>;
 
 export interface Scene extends Stage {
@@ -43,7 +43,7 @@ export interface Scene extends Stage {
    */
   postgresTurn: Turn;
   redisTurn: Turn;
-  /** Keeps work apart from the time in which files are set back. Work that needs several locks takes this one last. */
+  /** Keeps work apart from times in which the server has older files. Work with several locks takes this one last. */
   startTurn: Turn;
 }
 
@@ -53,7 +53,7 @@ export interface Fault<Action extends string = string> {
   forMs: number;
 }
 
-/** What faults hit, with an endless sequence of faults. A seed determines the sequence, but not the timing. */
+/** What faults hit, such as Redis, and an endless sequence of faults. A seed determines it, but not the timing. */
 export interface Target {
   /** Longest pause between two faults of this target. Milliseconds. */
   pauseMaxMs: number;

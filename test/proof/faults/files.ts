@@ -11,7 +11,7 @@ export function isFile(ask: Ask): boolean {
   return "file" in ask && ask.file !== undefined;
 }
 
-/** The request with which a person who has signed in with the key reads the portal's file of redemptions. */
+/** Makes the request with which a person who has signed in with the key reads the portal's file of redemptions. */
 export function portalFile(url: string, { key, from }: AskFor<"list">): Pick<Call, "method" | "url" | "headers"> {
   const authorization = `Basic ${Buffer.from(`files:${key.secret}`).toString("base64")}`;
   const headers = { authorization, "accept-language": "en" };
@@ -24,7 +24,7 @@ export function readFile(answer: Answer): Answer {
   return { ...answer, body: answer.body ?? { code: answer.status === 503 ? "unavailable" : undefined } };
 }
 
-/** The redemptions in a file, as a list of one endless page. */
+/** Reads the redemptions in a file, in the form of a list's page. Its cursor stands for the same call again. */
 export function listInFile(completeUntil: unknown, text: string) {
   const redemptions = rowsOf(text).map((row) => ({
     externalRef: row.externalRef,

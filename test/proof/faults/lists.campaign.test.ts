@@ -16,7 +16,7 @@ const LIMIT = "a page has at most as many redemptions as its limit";
 const NO_END = "a list without an end has a next page";
 const DIFFERENT = "no two answers show different contents of a final state";
 const OLDER = "no answer shows an older state than one shown before it was asked";
-/** Not tested here. These histories break this rule, because they show redemptions that no call has made. */
+/** This rule is not tested here, because the histories show redemptions that no call has made. */
 const REGISTER = "each voucher behaves as one register";
 
 it.each<[history: string, broken: string[]]>([
@@ -117,7 +117,7 @@ function craft(calls: readonly string[]) {
   return { history, records: recorded.length === 0 ? null : toRecords(new SteppedClock(), { redemptions: recorded }) };
 }
 
-/** A page such as "0-5000 of 2: 1000a 2000b", or one after the last page, such as "to 9000: 6000a". */
+/** Makes a page such as "0-5000 of 2: 1000a 2000b", or one after the last page, such as "to 9000: 6000a". */
 function pageOf(history: History, key: SuppliedKey, text: string, isLast: boolean): [Ask, object] {
   const [, from, until, to, limit, shown = ""] = /^(?:(\d+)-(\d+)|to (\d+))?(?: of (\d+))?:(.*)$/.exec(text) ?? [];
   const before = history.of("list").at(-1);

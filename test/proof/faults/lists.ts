@@ -31,7 +31,7 @@ export function checkLists(history: History, records: Records | null): Violation
   return [...byRule.values()].flatMap((ofRule) => ofRule.slice(0, REPORTED_MAX));
 }
 
-/** The next request after a page, or null if the page has no cursor. */
+/** Returns the next request after a page, or null if the page has no cursor. */
 export function pageAfter({ ask, body }: Page): ListAsk | null {
   const { nextCursor: cursor } = body;
   if (cursor === null) return null;
@@ -102,7 +102,7 @@ function isRecorded({ redemptionsByVoucher }: Records, organizationId: string, o
   return recorded?.organizationId === organizationId && recorded.redeemedAtMs === one.redeemedAtMs;
 }
 
-/** Every redemption in an answer, a webhook or the database, by organization. */
+/** Collects every redemption in an answer, a webhook or the database, by organization. */
 function knownOf({ exchanges, webhooks }: History, records: Records | null): ReadonlyMap<string, Known[]> {
   const told = webhooks.map(({ organizationId, redeemedAt, voucherId }): Known => {
     return { ...placeAt(redeemedAt, voucherId), organizationId, exchange: null };

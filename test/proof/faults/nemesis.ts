@@ -74,11 +74,11 @@ const ofProcess = (
     },
   );
 
-/** Starts and kills processes that use the cluster's servers too. */
+/** Makes a target of processes that share the cluster's servers. Its faults start and kill these processes. */
 const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
   target(15_000, shareFor, async (stage, { forMs }) => {
     const processes = processesOf(stage[name]);
-    // A process that starts while no other process runs cannot detect that files were set back.
+    // A process that starts while no other process runs cannot detect that the server has older files than before.
     const started = await stage.startTurn(async () => {
       for (const process of processes) process.start();
       await untilReady(stage[name]).catch(() => undefined);

@@ -39,7 +39,7 @@ interface ShownRedemption {
 const [UNCONFIRMED, CONFIRMED] = [0, 1];
 const [LEFT, SOLD_OUT] = [0, 1];
 
-/** All states that the answers and webhooks of a run show. With `records`, also those of the database at the end. */
+/** Collects the states that a run's answers and webhooks show. With `records`, also the database's at the end. */
 export function observe(history: History, records: Records | null): Observation[] {
   const found: Observation[] = [];
   for (const exchange of history.exchanges) {
@@ -56,7 +56,7 @@ export function observe(history: History, records: Records | null): Observation[
   return records === null ? found : [...found, ...observeEnd(found, records)];
 }
 
-/** The states of the database at the end, for the subjects that answers have shown. */
+/** Finds the states of the database at the end, for the subjects that answers have shown. */
 function observeEnd(found: readonly Observation[], records: Records): Observation[] {
   const { redemptionsByRef, acquisitions, reservationsByTicket } = records;
   const shown = new Map<string, Shown>();

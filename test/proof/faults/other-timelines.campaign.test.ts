@@ -106,7 +106,7 @@ async function openOriginal(how: { standby?: boolean } = {}) {
       users.push(user);
       return user;
     },
-    /** Waits until a process uses its server and has a newer mark than before. */
+    /** Waits until a process uses its server and has seen a newer mark (a random id in a table there) than before. */
     makeMarks(user: DatabaseUser) {
       const before = user.newest()?.position ?? 0;
       return until(async () => (await user.asks()) === "ok" && (user.newest()?.position ?? 0) > before);

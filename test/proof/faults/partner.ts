@@ -72,7 +72,7 @@ const SETTLED_MAX = [1_000, 100, 20];
 export type CheckoutName = keyof typeof CHECKOUTS;
 type Checkouts = Record<CheckoutName, () => Promise<unknown>>;
 
-/** A partner's calls. Each is repeated until it has an answer below 500. */
+/** Makes a partner's calls. Each is repeated until it has an answer below 500. */
 function openCalls(options: PartnerOptions) {
   const { name, random, keys } = options;
   const [ownKey, ...otherKeys] = keys;
@@ -106,7 +106,7 @@ function openCalls(options: PartnerOptions) {
 
 type Calls = ReturnType<typeof openCalls>;
 
-/** Checkouts that redeem a voucher, with or without a reservation. */
+/** Makes checkouts that redeem a voucher, with or without a reservation. */
 function redeemOnce({ random, nextVoucher }: PartnerOptions, { newRef, anotherKey, redeem, reserve }: Calls) {
   return {
     redeemByCode: () => redeem(nextVoucher(), newRef()),
@@ -129,7 +129,7 @@ function redeemOnce({ random, nextVoucher }: PartnerOptions, { newRef, anotherKe
   } satisfies Partial<Checkouts>;
 }
 
-/** Checkouts that redeem by several calls, of which at most one succeeds. */
+/** Makes checkouts that redeem by several calls, of which at most one succeeds. */
 function redeemOften({ random, nextVoucher }: PartnerOptions, { newRef, anotherKey, redeem }: Calls) {
   return {
     sameRedeemTwice() {
@@ -151,7 +151,7 @@ function redeemOften({ random, nextVoucher }: PartnerOptions, { newRef, anotherK
   } satisfies Partial<Checkouts>;
 }
 
-/** Checkouts in which a reservation ends, or another caller wants the voucher. */
+/** Makes checkouts in which a reservation ends, or another caller wants the voucher. */
 function reserveAndLeave(options: PartnerOptions, { newRef, anotherKey, redeem, reserve, release }: Calls) {
   const { random, nextVoucher, contestedVoucher, reservationSeconds } = options;
   return {
@@ -183,7 +183,7 @@ function reserveAndLeave(options: PartnerOptions, { newRef, anotherKey, redeem, 
   } satisfies Partial<Checkouts>;
 }
 
-/** Vouchers that the issuer voids while checkouts use them. */
+/** Makes checkouts of vouchers that the issuer voids at the same time. */
 function voidBeside(options: PartnerOptions, { newRef, anotherKey, redeem, reserve, read, voidVoucher }: Calls) {
   const { random, nextVoucher, contestedVoucher } = options;
   return {
@@ -200,7 +200,7 @@ function voidBeside(options: PartnerOptions, { newRef, anotherKey, redeem, reser
   } satisfies Partial<Checkouts>;
 }
 
-/** Vouchers that the issuer suspends and resumes, or gives a later end, while checkouts use them. */
+/** Makes checkouts of vouchers that the issuer suspends and resumes, or extends, at the same time. */
 function changeBeside(options: PartnerOptions, { ask, newRef, anotherKey, redeem, reserve, read }: Calls) {
   const { random, keys, nextVoucher, contestedVoucher } = options;
   const [key] = keys;
@@ -224,7 +224,7 @@ function changeBeside(options: PartnerOptions, { ask, newRef, anotherKey, redeem
   } satisfies Partial<Checkouts>;
 }
 
-/** The issuer issues a batch and voids it while checkouts use it. An operator erases references of orders. */
+/** Checkouts during which the issuer issues and voids a batch, and an operator erases references of orders. */
 function issueAndErase(options: PartnerOptions, { ask, newRef, anotherKey, redeem, reserve, findRedemption }: Calls) {
   const { name, random, keys, nextVoucher, productId, db } = options;
   const [key] = keys;
@@ -270,7 +270,7 @@ export async function untilErasedForm(db: pg.Pool, owner: string, text: string):
   return until(() => findErasedForm(db, { owner, text }).catch(() => null));
 }
 
-/** Checkouts that read vouchers and redemptions. */
+/** Makes checkouts that read vouchers and redemptions. */
 function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher }: PartnerOptions, calls: Calls) {
   const { ask, newRef, anotherKey, redeem, reserve, read, findRedemption } = calls;
   return {
@@ -317,8 +317,8 @@ function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher
 }
 
 /**
- * A partner that serves customers one after another until `goesOn` returns false. Repeats every request, with the same
- * reference, until it gets an answer below 500. The seed determines the partner's choices, but not the answers.
+ * Serves customers, one after another, until `goesOn` returns false. Repeats every request, with the same reference,
+ * until it gets an answer below 500. The seed determines the partner's choices, but not the answers.
  */
 export async function workAsPartner(options: PartnerOptions, goesOn: () => boolean): Promise<void> {
   const { random, without = [] } = options;
@@ -348,9 +348,9 @@ const REMEMBERED_MAX = 10;
 const VISITS = { claim: 3, claimTwice: 3, buy: 3, buyTwice: 3, repeatEarlier: 4 };
 
 /**
- * Users who claim and buy, one after another, until `goesOn` returns false. Each request is repeated until it has an
- * answer below 500. Some requests are sent twice at the same time, some again later. `currentOffer` yields the offer
- * that all shoppers use.
+ * Works as users who claim and buy, one after another, until `goesOn` returns false. Repeats each request until it has
+ * an answer below 500. Sends some requests twice at the same time, and some again later. `currentOffer` yields the
+ * offer that all shoppers use.
  */
 export async function workAsShopper(
   options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer },

@@ -41,7 +41,7 @@ export function hasPatroni(say = (line: string): void => void process.stderr.wri
   return left.length === 0;
 }
 
-/** The folder of Debian's newest Postgres that has all programs for Patroni. The embedded one has no pg_basebackup. */
+/** Finds the folder of Debian's newest Postgres with all programs for Patroni. The embedded one lacks pg_basebackup. */
 function findPrograms(): string | null {
   const versions = existsSync(DEBIAN_POSTGRES) ? readdirSync(DEBIAN_POSTGRES).map(Number) : [];
   return versions.length === 0 ? null : join(DEBIAN_POSTGRES, String(Math.max(...versions)), "bin");
@@ -211,7 +211,7 @@ export class PatroniNode {
     this.#process = startProgram(this.#logFile, "patroni", [join(this.#directory, "patroni.yml")], env, options);
   }
 
-  /** The status with which Patroni answers at a path, where 200 means yes. Null if it does not respond. */
+  /** Returns the status with which Patroni answers at a path, where 200 means yes. Null if it does not respond. */
   status(path: "primary" | "replica"): Promise<number | null> {
     return fetchStatus(`http://127.0.0.1:${this.patroniPort}/${path}`);
   }
@@ -357,7 +357,7 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** The user that runs Postgres if root runs the tests: Debian's, because Postgres refuses to run as root. */
+/** Returns the user that runs Postgres if root runs the tests: Debian's, because Postgres refuses to run as root. */
 function owner(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));

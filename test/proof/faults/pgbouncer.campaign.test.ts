@@ -41,7 +41,7 @@ describe.skipIf(!hasProgram("pgbouncer"))("PgBouncer", () => {
     return { owner: pgBouncer.through(ownerUrl), api: pgBouncer.through(apiUrl) };
   }
 
-  /** The limits of the service's sessions, as the Postgres server sees them. */
+  /** Reads the limits of the service's sessions, as the Postgres server sees them. */
   async function limitsOf(databaseUrl: string): Promise<unknown> {
     const pool = openServicePool(databaseUrl);
     const { rows } = await pool.query(

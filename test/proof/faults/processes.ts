@@ -15,7 +15,7 @@ export function listProcesses(): { pid: number; parent: number; command: string 
   });
 }
 
-/** The pid, state, parent and command of a process in /proc. Empty for other entries and ended processes. */
+/** Reads the pid, state, parent and command of a process in /proc. Empty for other entries and ended processes. */
 function readProcess(name: string): string {
   if (!/^\d+$/.test(name)) return "";
   try {
@@ -37,7 +37,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** The pid of the Postgres server on a data directory, or null when there is none. */
+/** Finds the pid of the Postgres server on a data directory, or null when there is none. */
 export function findPostmaster(directory: string): number | null {
   if (!existsSync(pidFile(directory))) return null;
   const pid = Number(readFileSync(pidFile(directory), "utf8").split("\n")[0]);

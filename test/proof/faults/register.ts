@@ -2,8 +2,8 @@ import type { Operation } from "../linearize.ts";
 import { decide, type Outcome, type Voucher, type VoucherCall } from "../model/voucher.ts";
 import type { Exchange } from "./history.ts";
 
-// What is known of a voucher between overlapping calls: its state, which ends the clock has passed, and what is lost if
-// the primary is lost.
+// What is known of a voucher between overlapping calls: its state, the expiries that the clock has passed, and what is
+// lost if the primary is lost.
 
 export interface Register {
   status: "Active" | "Redeemed" | "Voided";
@@ -24,8 +24,8 @@ export interface Register {
   /** The tickets of reservations that calls have ended, or that were lost with a primary. */
   over: string[];
   /**
-   * The ends that the clock has passed: those of reservations and of validities, by name. "unclear" while the clock
-   * steps back and forth over an end. Answers may then show either state.
+   * The ends of reservations and validities that the clock has passed, by name. "unclear" while the clock steps back
+   * and forth over an end. Answers may then show either state.
    */
   clock: Record<string, "unclear" | "over">;
   /** The state before each change that may be lost with the primary. */
@@ -91,7 +91,7 @@ interface Late {
   hold: boolean;
 }
 
-/** The voucher's possible states. A reservation with an unknown ticket has one of `tickets`, or another ticket. */
+/** Returns the voucher's possible states. A reservation of unknown ticket has one of `tickets`, or another ticket. */
 function statesOf(was: Register, tickets: readonly string[], late: Late | null = null): Voucher[] {
   const { status, suspended, redemption, hold, over } = was;
   if (redemption?.isLost) return [];
@@ -114,7 +114,7 @@ interface Change {
   end: number | null;
 }
 
-/** The register if the voucher was in the state `seen`, and the call left it in `after`. */
+/** Returns the register that follows if the voucher was in the state `seen`, and the call left it in `after`. */
 function follow(was: Register, seen: Voucher, after: Voucher, { call, redemption, end }: Change): Register {
   const isNamed = was.hold?.ticket === null && seen.hold !== null && seen.hold.ticket !== nameOfHold(was.hold);
   const named = isNamed
@@ -137,7 +137,7 @@ function follow(was: Register, seen: Voucher, after: Voucher, { call, redemption
   };
 }
 
-/** The registers after each of these states. If the answer is right without guessing a ticket, none is guessed. */
+/** Returns the registers after these states. If the answer is right without guessing a ticket, none is guessed. */
 function followAll(was: Register, found: readonly { seen: Voucher; after: Voucher }[], change: Change): Register[] {
   const isUnnamed = ({ hold }: Voucher) => was.hold?.ticket === null && hold?.ticket === nameOfHold(was.hold);
   const needsNoGuess = found.some(({ seen }) => isUnnamed(seen));
@@ -146,7 +146,7 @@ function followAll(was: Register, found: readonly { seen: Voucher; after: Vouche
   return all.length < 2 ? all : [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-/** An answer that shows the voucher's state, and perhaps the reservation's ticket. */
+/** The effect of an answer that shows the voucher's state, and perhaps the reservation's ticket. */
 export function shows(isRight: (seen: Voucher) => boolean, ticket: string | null = null): Apply {
   return (was) => {
     const found = statesOf(was, ticket === null ? [] : [ticket]).filter(isRight);
@@ -169,7 +169,7 @@ export interface Decision extends Change {
   late(was: Register): Late;
 }
 
-/** A call to which the model gives an outcome in one of the voucher's possible states. */
+/** The effect of a call to which the model gives an outcome in one of the voucher's possible states. */
 export function decides({ tickets, callsOf, isRight, late, ...change }: Decision): Apply {
   const isChange = (outcome: Outcome) => outcome.refusal === null && !outcome.isRepeat;
   return (was) => {
@@ -187,7 +187,7 @@ export function decides({ tickets, callsOf, isRight, late, ...change }: Decision
   };
 }
 
-/** How a new end of validity may compare with the present one, which is unknown if it is after the run. */
+/** Returns how a new end of validity may compare with the present one, which is unknown if it is after the run. */
 export function relationsOf(was: Register, end: number, firstEnd: number | undefined, isLate: boolean) {
   const present = was.end ?? firstEnd;
   const relation = end === present ? "same" : end < (present ?? end) ? "earlier" : "later";
@@ -205,7 +205,7 @@ export function counted(apply: Apply): Apply {
   return (was) => apply(was).map((after) => ({ ...after, turns: was.turns + 1 }));
 }
 
-/** An answer that shows a redemption. `externalRef` is null if the answer does not show the reference. */
+/** The effect of an answer that shows a redemption. `externalRef` is null if the answer does not show the reference. */
 export function showsRedeemed({ externalRef, at }: { externalRef: string | null; at: string | null }): Apply {
   return (was) => {
     const { redemption } = was;
@@ -216,12 +216,12 @@ export function showsRedeemed({ externalRef, at }: { externalRef: string | null;
   };
 }
 
-/** An answer which says that a reference has redeemed nothing. */
+/** The effect of an answer which says that a reference has redeemed nothing. */
 export function showsUnredeemed(externalRef: string): Apply {
   return (was) => only(was, was.redemption?.externalRef !== externalRef || was.redemption.isLost);
 }
 
-/** An answer with the types of the voucher's events. */
+/** The effect of an answer with the types of the voucher's events. */
 export function showsChain(types: readonly string[]): Apply {
   const lastOf = (pattern: RegExp) => types.findLast((type) => pattern.test(type))?.replace("voucher.instance.", "");
   const status = { redeemed: "Redeemed", voided: "Voided" }[lastOf(/redeemed|voided/) ?? ""] ?? "Active";
@@ -240,13 +240,13 @@ function endHold(was: Register): Register {
   return { ...was, hold: null, over, clock: clockWithout(was) };
 }
 
-/** The passed ends, without the name that the reservation had before its ticket was known. */
+/** Returns the passed ends, without the name that the reservation had before its ticket was known. */
 function clockWithout({ hold, clock }: Register): Register["clock"] {
   const { [nameOfCall(hold?.call ?? 0)]: _, ...others } = clock;
   return others;
 }
 
-/** The clock passes an end, or it becomes unclear whether it did. */
+/** The effect when the clock passes an end, or when it becomes unclear whether it did. */
 export function passes(name: string, how: "unclear" | "over"): Apply {
   return (was) => {
     if (was.clock[name] === "over") return [was];
@@ -257,15 +257,15 @@ export function passes(name: string, how: "unclear" | "over"): Apply {
 }
 
 /**
- * An answer that waited for the standbys. They then have all earlier changes too, so none of these can be lost. If
- * `earlier` is empty, such an answer changes nothing, so `linearize` places it at once. It would empty a later
+ * The effect of an answer that waited for the standbys. They then have all earlier changes too, so none of these can be
+ * lost. If `earlier` is empty, such an answer changes nothing, so `linearize` places it at once. It would empty a later
  * `earlier`, which breaks the rule of `Operation`, but is correct: a fuller `earlier` never allows fewer outcomes.
  */
 export function confirmed(apply: Apply): Apply {
   return (was) => apply(was).map((after) => (after.earlier.length === 0 ? after : { ...after, earlier: [] }));
 }
 
-/** A change that standbys may lack. */
+/** The effect of a change that standbys may lack. */
 export function unconfirmed(apply: Apply): Apply {
   return (was) => {
     const { status, redemption, suspended, end, hold, over } = was;

@@ -124,7 +124,7 @@ it.each<
   expect(found).toEqual(isRight ? [] : ["a reservation keeps other keys out"]);
 });
 
-/** A user's claim, from a text such as "ann vch_1 1000". */
+/** Makes a user's claim, from a text such as "ann vch_1 1000". */
 function acquired(text: string, batchId = offer.batchId): RecordedAcquisition {
   const [user, voucherId = "", atMs = "1000"] = text.split(" ");
   return { acquisition: `claim ${user} prd_1`, voucherId, batchId, acquiredAtMs: Number(atMs) };
@@ -300,8 +300,8 @@ it("checkRedeems accepts a redemption after its deadline if a clock jump had mov
   }));
 
 /**
- * A history of calls such as "redeem 900-1100 200 first": operation, times of request and answer, status, and which
- * body or voucher a success has. "hung up" means that the caller gave up, "refused" that the port was closed.
+ * Makes a history of calls such as "redeem 900-1100 200 first": operation, times of request and answer, status, and
+ * which body or voucher a success has. "hung up" means that the caller gave up, "refused" that the port was closed.
  */
 function historyOf(calls: readonly string[], body: object = {}): History {
   const history = new History();

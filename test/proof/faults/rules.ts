@@ -41,7 +41,7 @@ export function isAfter(atMs: number, { endedAtMs }: Exchange, { clock }: Record
 
 export const isConfirmed = ({ status }: Exchange) => status === 200;
 
-/** The rules for redeems. `freezes` are the freezes of the API processes, by process name. */
+/** Checks the rules for redeems. `freezes` are the freezes of the API processes, by process name. */
 export function checkRedeems(
   history: History,
   records: Records,
@@ -80,9 +80,9 @@ function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedCl
 }
 
 /**
- * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline. The attempt must
- * not have waited for a frozen process. Its answer must not deny the redemption: no refusal, no timeout, and no 200
- * that credits an earlier attempt.
+ * Checks that each redemption has an attempt with the same key and the same code or ticket, within its deadline. The
+ * attempt must not have waited for a frozen process. Its answer must not deny the redemption: no refusal, no timeout,
+ * and no 200 that credits an earlier attempt.
  */
 function checkRedemptionWasRequested(
   ref: string,
@@ -136,7 +136,7 @@ function mayHaveRedeemed(
   return redeemedAtMs <= clock.latestShown(sentAtMs, firstReadByMs(redeem)) + redeemWaitMs + ROUNDING_MS;
 }
 
-/** A reservation is released only by a call. */
+/** Checks that no reservation was released without a call. */
 export function checkReleases(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   const released = new Set(history.of("release").map(({ ask }) => ask.ticket));
@@ -151,7 +151,7 @@ export function checkReleases(history: History, records: Records): Violation[] {
   return violations;
 }
 
-/** The rules for claims and purchases. */
+/** Checks the rules for claims and purchases. */
 export function checkAcquisitions(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   const { clock } = records;

@@ -66,7 +66,7 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
   expect(await countRedemptions([id])).toBe(1);
 });
 
-/** The first answer of /readyz with another status than 200. /readyz repeats its last result for half a second. */
+/** Waits until /readyz answers with another status than 200. It repeats its last result for half a second. */
 const untilUnready = () =>
   until(async () => {
     const answer = await get(api, "/readyz");
@@ -306,7 +306,7 @@ it.skipIf(!HAS_CLOCK)(
 /** The message that a process logs when it refuses to use its server. */
 const REFUSED = "the database server is refused";
 
-/** How often each of the original's processes has logged `REFUSED`, including in earlier tests. */
+/** Counts how often each of the original's processes has logged `REFUSED`, including in earlier tests. */
 const countRefusals = () => processesOf(cluster).map((process) => process.readLog().split(REFUSED).length - 1);
 
 it("processes on a promoted copy answer 503 and change nothing, while the original continues", async () => {

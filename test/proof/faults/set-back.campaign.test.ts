@@ -30,7 +30,7 @@ afterAll(async () => {
   await servers?.close();
 });
 
-/** What may make a server's log longer, or add marks to it. */
+/** What may make a server's write-ahead log longer, or add marks to it. */
 const GROWTH: [string, () => Promise<unknown>][] = [
   [
     "another database of the server writes",
@@ -225,7 +225,7 @@ function openProcess(how: { redisUrl?: string } = {}): DatabaseUser {
   return process;
 }
 
-/** The first answer of a starting process, however long it takes to connect. */
+/** Waits for the first answer of a starting process, however long it takes to connect. */
 const firstAnswer = (each: DatabaseUser) =>
   until(async () => {
     const answer = await each.asks();

@@ -8,7 +8,7 @@ import { type Deployment, embedded, processesOf } from "./cluster.ts";
 import { countChanges, withClient } from "./fault-postgres.ts";
 import { type Scene, target } from "./fault-target.ts";
 
-/** What may make the log of a set-back server longer than the log that processes have seen. */
+/** What may make the write-ahead log of a set-back server longer than the one that processes have seen. */
 export const GROWTHS = ["switchWal", "otherDatabase", "restartWorker"] as const;
 export type Growth = (typeof GROWTHS)[number];
 
@@ -64,7 +64,7 @@ export const setBackTarget = target<Growth>(
 const isRunning = (deployment: Pick<Deployment, "apis" | "workers">) =>
   processesOf(deployment).some((process) => process.isRunning);
 
-/** The id of a transaction that starts now. All databases of a server share one sequence of ids. */
+/** Reads the id of a transaction that starts now. All databases of a server share one sequence of ids. */
 export async function readTransaction(db: pg.Pool): Promise<number> {
   const query = "SELECT pg_current_xact_id()::text AS id";
   const { rows } = await until(() => db.query(query).catch(() => null));
@@ -102,7 +102,7 @@ export async function isKnown(
   }
 }
 
-/** Lets the log of a server grow past a position. */
+/** Lets the write-ahead log of a server grow past a position in bytes. */
 export async function grow({ cluster }: Pick<Scene, "cluster">, how: Growth, end: number): Promise<void> {
   const { postgres, db, workers } = cluster;
   if (how === "restartWorker") {
@@ -124,7 +124,7 @@ export async function grow({ cluster }: Pick<Scene, "cluster">, how: Growth, end
   }
 }
 
-/** The end of the write-ahead log, in bytes. */
+/** Reads the end of the write-ahead log, in bytes. */
 export async function readEnd(db: pg.Pool): Promise<number> {
   const query = "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::float8 AS end";
   const { rows } = await until(() => db.query(query).catch(() => null));

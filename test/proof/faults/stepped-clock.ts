@@ -91,22 +91,22 @@ export class SteppedClock {
     });
   }
 
-  /** The host's time when this clock first showed `ms` or a later time. */
+  /** Returns the host's time when this clock first showed `ms` or a later time. */
   first(ms: number): number {
     const spans = this.#spans.filter(({ offsetMs, untilMs }) => ms - offsetMs <= untilMs);
     return Math.min(...spans.map(({ offsetMs, fromMs }) => Math.max(fromMs, ms - offsetMs)));
   }
 
   /**
-   * The host's time when this clock last showed `ms` or an earlier time. If a process used `closed_until` instead, the
-   * host's time is later.
+   * Returns the host's time when this clock last showed `ms` or an earlier time. If a process used `closed_until`
+   * instead, the host's time is later.
    */
   last(ms: number): number {
     const spans = this.#spans.filter(({ offsetMs, fromMs }) => ms - offsetMs >= fromMs);
     return Math.max(...spans.map(({ offsetMs, untilMs }) => Math.min(untilMs, ms - offsetMs)));
   }
 
-  /** The latest time that this clock showed between two times of the host's clock. */
+  /** Returns the latest time that this clock showed between two times of the host's clock. */
   latestShown(fromMs: number, untilMs: number): number {
     const shown = this.#spans.filter((span) => span.fromMs <= untilMs && span.untilMs >= fromMs);
     return Math.max(...shown.map((span) => Math.min(untilMs, span.untilMs) + span.offsetMs));

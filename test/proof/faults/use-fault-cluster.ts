@@ -34,7 +34,7 @@ async function countRedeemJobs(cluster: Cluster): Promise<{ waiting: number; all
   return { waiting, all };
 }
 
-/** Everything that tests can already use before `beforeAll`. `useFaultCluster` fills in the rest. */
+/** Makes everything that tests can already use before `beforeAll`. `useFaultCluster` fills in the rest. */
 function makeMembers() {
   let orders = 0;
   const own = {
@@ -102,7 +102,7 @@ async function supply({ db }: Cluster, count: number) {
 }
 
 /**
- * A cluster for one fault at a time. It is repaired before each test. After the last test, its database must satisfy
+ * Starts a cluster for one fault at a time, repaired before each test. After the last test, its database must satisfy
  * the invariants.
  */
 export function useFaultCluster(

@@ -150,7 +150,7 @@ class RegisterOf {
     return [...shown, ...told, ...lost, ...clockEnds(this.#history, this.#clock), ...ends];
   }
 
-  /** What the voucher's row says at the end. */
+  /** Makes an operation of what the voucher's row says at the end. */
   #end(voucherId: string): VoucherOperation[] {
     const row = this.#records?.vouchers.get(voucherId);
     if (row === undefined) return [];
@@ -164,15 +164,13 @@ class RegisterOf {
     return [{ fromMs: AT_END_MS, untilMs: AT_END_MS, voucherId, exchange: null, apply }];
   }
 
-  /**
-   * The earliest time at which a call's change may be visible, by the rows that it may have written. Infinity if none.
-   */
+  /** Finds when a call's change may be visible at the earliest, by the rows that it may have written. Else Infinity. */
   #visibleFromMs({ invokedMs }: Exchange, rowsMs: readonly number[]): number {
     const firstMs = Math.min(...rowsMs.map((ms) => this.#clock.first(ms)));
     return Math.max(invokedMs, this.#toMonotonic(firstMs).fromMs);
   }
 
-  /** The times of the rows that a call may have written, or null if they are unknown. */
+  /** Finds the times of the rows that a call may have written, or null if they are unknown. */
   #rowsMs({ ask, status, body, sentAtMs }: Exchange): number[] | null {
     if (this.#records === null) return null;
     const { redemptionsByRef, reservationsByTicket, reservationsByVoucher } = this.#records;
@@ -216,7 +214,7 @@ class RegisterOf {
     ];
   }
 
-  /** The void of a batch may have voided each voucher in it. If the answer says that none remains, none is Active. */
+  /** Makes a batch's void an operation on each of its vouchers. If the answer leaves none, none is Active. */
   #ofVoidedBatch(exchange: Exchange<AskFor<"voidBatch">>): VoucherOperation[] {
     const { ask, status, failure, body, invokedMs: fromMs, returnedMs } = exchange;
     if (failure === "refused") return [];
@@ -246,7 +244,7 @@ class RegisterOf {
     });
   }
 
-  /** What an answer says about the voucher. Null if it says nothing. */
+  /** The effect of what an answer says about the voucher. Null if it says nothing. */
   #applyAnswer(exchange: Exchange, ask: VoucherAskOf): Apply | null {
     const { status, code = "", body } = exchange;
     switch (ask.operation) {
@@ -309,7 +307,7 @@ class RegisterOf {
     return this.#history.losses.length === 0 ? apply : unconfirmed(apply);
   }
 
-  /** What the model decides about a call, if `isRight` accepts it. `isLost` marks a redemption of a lost primary. */
+  /** The effect of the model's decision on a call, if `isRight`. `isLost` marks a redemption of a lost primary. */
   #decides(exchange: Exchange, ask: DecidedAsk, isRight: (outcome: Outcome) => boolean, isLost = false): Apply {
     const { status, body, number: call } = exchange;
     const at = status === 200 && ask.operation === "redeem" ? String(body.redeemedAt) : null;
@@ -331,7 +329,7 @@ class RegisterOf {
     });
   }
 
-  /** The tickets that a call or its answer names. */
+  /** Lists the tickets that a call or its answer names. */
   #ticketsIn({ status, body }: Exchange, ask: DecidedAsk): string[] {
     if (ask.operation === "release") return [ask.ticket];
     if (ask.operation === "reserve") return status === 200 ? [String(body.ticket)] : [];
@@ -340,7 +338,7 @@ class RegisterOf {
     return [...("ticket" in ask.by ? [ask.by.ticket] : []), ...(ofToken === undefined ? [] : [ofToken])];
   }
 
-  /** What a call may mean to the model in this register. */
+  /** Lists what a call may mean to the model in this register. */
   #callsOf(was: Register, exchange: Exchange, ask: DecidedAsk): VoucherCall[] {
     const keyId = ask.key.id;
     switch (ask.operation) {

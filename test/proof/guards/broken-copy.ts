@@ -82,7 +82,7 @@ export function makeBrokenCopy(guard: CodeGuard): Copy {
   return copy;
 }
 
-/** The text of a guard's file before and after the guard. @throws Error unless the guard occurs once. */
+/** Returns the text of a guard's file before and after the guard. @throws Error unless the guard occurs once. */
 export function splitAtGuard({ file, text }: CodeGuard, directory: string): string[] {
   const parts = readFileSync(join(directory, file), "utf8").split(text);
   if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} places with: ${text}`);

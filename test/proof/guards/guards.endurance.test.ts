@@ -49,8 +49,8 @@ it("each listed guard in the code has a test that fails when the guard is taken 
 });
 
 /**
- * The constraints that `CONSTRAINTS` finds in Postgres's errors, by name and table. That test fails without them, so
- * the run need not remove them.
+ * Reads the constraints that `CONSTRAINTS` finds in Postgres's errors, by name and table. That test fails without them,
+ * so the run need not remove them.
  */
 async function readSeenConstraints(): Promise<Set<string>> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-guards-"));
@@ -63,7 +63,7 @@ async function readSeenConstraints(): Promise<Set<string>> {
   }
 }
 
-/** Every constraint, unique index and trigger of the schema, and the statement that removes it. */
+/** Lists every constraint, unique index and trigger of the schema, and the statement that removes it. */
 async function readSchemaGuards(): Promise<{ rule: string; sql: string }[]> {
   const { rows } = await db.query(`
     SELECT conrelid::regclass || ' ' || conname AS rule,

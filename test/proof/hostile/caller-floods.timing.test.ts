@@ -21,7 +21,7 @@ const PAUSE_MS = 1_000;
 /** How often a measurement sends each of the other callers' requests, and how often a flood is measured at most. */
 const TIMES = 12;
 const ROUNDS_MAX = 3;
-/** By what factor a flood may slow other callers down. Differences below `NOISE_MS` do not count. Milliseconds. */
+/** By what factor a flood may slow other callers down. Differences below `NOISE_MS` milliseconds do not count. */
 const SLOWER_MAX = 5;
 const NOISE_MS = 100;
 

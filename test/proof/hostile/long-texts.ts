@@ -49,7 +49,7 @@ interface Sender {
   ids: Record<string, string>;
 }
 
-/** A key with all scopes, a user, an operator, and an entity of each collection. */
+/** Makes a key with all scopes, a user, an operator, and an entity of each collection. */
 export async function makeSender(service: ReturnType<typeof useService>): Promise<Sender> {
   const { api, db, partner, issuer } = service;
   const [{ id: voucherId }, offer] = [await service.issue(), await makeOffer(db, 1)];
@@ -79,8 +79,8 @@ export interface LongText {
 const basic = (password: string) => `Basic ${Buffer.from(`someone:${password}`).toString("base64")}`;
 
 /**
- * A request for every parameter, field and header of every route. Routes and fields come from the tables that mount
- * them.
+ * Makes a request for every parameter, field and header of every route. Routes and fields come from the tables that
+ * mount them.
  */
 export function longTexts(sender: Sender): LongText[] {
   const { api } = sender;

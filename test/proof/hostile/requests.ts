@@ -74,7 +74,7 @@ const anyText = fc.oneof(
   longText,
 );
 
-/** An object as text, which may contain duplicate keys and huge numbers. */
+/** Makes an object as text, which may contain duplicate keys and huge numbers. */
 const objectOf = (key: fc.Arbitrary<string>, value: fc.Arbitrary<string>) =>
   fc
     .array(fc.tuple(key, value), { maxLength: 6 })

@@ -316,7 +316,7 @@ async function misplaceInLines({ url, refusals }: Calls, secret: string): Promis
   }
 }
 
-/** Calls with invalid keys and tokens, and a redeem of a voided voucher. */
+/** Makes calls with invalid keys and tokens, and redeems a voided voucher. */
 async function callUnauthenticated({ ask, redeem }: Calls, subjects: Subjects): Promise<void> {
   const { unknown, mistyped, unbound, revoked, vouchers, offer, forged } = subjects;
   for (const wrong of [unknown, mistyped, unbound.key, revoked.key]) {

@@ -91,7 +91,7 @@ it(
   2 * TIME_LIMIT_MS,
 );
 
-/** The command that repeats the shortest failing history, and its steps with their answers. */
+/** Returns the command that repeats the shortest failing history, and its steps with their answers. */
 function report(
   details: Pick<fc.RunDetails<unknown>, "counterexamplePath" | "errorInstance"> & { counterexample: unknown },
   world?: World,

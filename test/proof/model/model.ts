@@ -132,7 +132,7 @@ export function passTime(model: Model, seconds: number): void {
   model.now += seconds;
 }
 
-/** Every key of the organization sees the voucher, and for other keys it does not exist. */
+/** Every key of the organization sees the voucher. For other keys, the voucher does not exist. */
 export function lookUp(model: Model, key: KeyName, named: Named): Expected {
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
@@ -314,7 +314,7 @@ export function extendVoucher(model: Model, name: VoucherName, end: number, reas
   return null;
 }
 
-/** The name of a voucher's present end of validity. */
+/** Returns the name of a voucher's present end of validity. */
 export const endName = ({ name, extensions }: Pick<Voucher, "name" | "extensions">) =>
   `VALID_UNTIL_${name}_${extensions}`;
 
@@ -329,7 +329,7 @@ export function sweep(model: Model): void {
   }
 }
 
-/** The possible states of a reservation's row. If its end has passed, the row may still be Live. */
+/** Returns the possible states of a reservation's row. If its end has passed, the row may still be Live. */
 export function statesOfReservation(model: Model, reservation: Reservation): string[] {
   if (reservation.ended !== null) return [reservation.ended];
   return isOver(model, reservation) ? ["Live", "Expired"] : ["Live"];

@@ -20,7 +20,7 @@ import type { World } from "./world.ts";
 
 const named = { key: someKey, name: someName };
 
-/** A call that names a voucher, and the model's answer. */
+/** Returns a function that makes a step with a call about a voucher. `answer` gives the model's answer. */
 function makeVoucherCall(
   kind: string,
   verb: string,

@@ -101,7 +101,7 @@ function decideExtend(voucher: Voucher, to: (VoucherCall & { operation: "extend"
   return to === "later" ? change({ ...voucher, isOver: false }) : refuse("invalid_request");
 }
 
-/** The refusal because of the voucher's status, if it is one of `statuses`. By default, any status except Active. */
+/** Returns the refusal for the voucher's status, if it is one of `statuses`. By default, any status except Active. */
 function refusalOf(voucher: Voucher, statuses = Object.keys(REFUSALS)): Outcome | null {
   const status = statusOf(voucher);
   const code = REFUSALS[status];

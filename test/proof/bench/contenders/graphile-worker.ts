@@ -10,9 +10,9 @@ import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } fro
 // one after another. NOTIFY carries the answer. The process with the variable PORT is the API, the other the worker.
 
 const CHANNEL = "redeem_ends";
-/** Maximum jobs that a worker runs at once, like (e). */
+/** Maximum jobs that a worker runs at once, like contender (e). */
 const CONCURRENCY = 64;
-/** The library's own connections, which fetch and complete jobs: as many as the transactions have. */
+/** Size of the library's own pool, which fetches and completes jobs: the same as the transactions' pool. */
 const POOL_MAX = 16;
 const FETCHED_MAX = CONCURRENCY;
 /**

@@ -23,7 +23,7 @@ export function redeemId({ caller, body }: RedeemJob): string {
   return `${caller.organizationId}/${encodeURIComponent(body.externalRef)}`;
 }
 
-/** Runs one transaction, like (a). If the library runs a job again, it returns the first run's redemption. */
+/** Runs one transaction, like baseline (a). If the library runs a job again, it returns the first run's redemption. */
 export async function runRedeem(
   work: Baseline["work"],
   { caller, body, attempt }: RedeemJob,
