@@ -74,7 +74,7 @@ it("after an erasure, the reference and its replacement text both find the redem
   expect(await till.redeem({ ...body, externalRef: rows[0].form })).toMatchObject({ status: 400 });
 });
 
-it("the database rejects an old release's redemption or reference_ends row for an erased reference", async () => {
+it("the database rejects version 0.1.0's redemption or ended reference for an erased reference", async () => {
   const { id, body, first } = await redeem();
   const { organizationId } = partner;
   const other = await issue();

@@ -343,7 +343,7 @@ describe("an organization's API keys", () => {
     expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
   });
 
-  it("an operators' search says if a key is unknown or has no organization, and adds an audit entry", async () => {
+  it("an operator's search for a key that is unknown or of no organization says so, and is audited", async () => {
     const unknown = "key_01jzbq0000e00a4g0g00000001";
     const { id: unbound } = await makeKey(db, null);
     for (const [id, sentence] of [

@@ -43,7 +43,7 @@ it("the service serves the Bruno collection as a ZIP file", async () => {
   expect(stdout).toMatch(/bruno\/.*\.bru /);
 });
 
-it("installed packages have a licence, and run", async () => {
+it("each package that the project publishes can be installed and run, and contains its licence", async () => {
   const code = `
     const { verifyReceipt } = await import("partner-voucher-client");
     const { parsePolicy } = await import("partner-voucher-tlog/verify");

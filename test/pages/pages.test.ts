@@ -55,7 +55,7 @@ it.each([
   }
 });
 
-it("an address that has a page and JSON answers HEAD without a body, and other methods with 405", async () => {
+it("a URL that serves both a page and JSON answers HEAD without a body, and other methods with 405", async () => {
   for (const path of ["/", chainPath(voucher.id)]) {
     const head = await open(path, BROWSER, "HEAD");
     expect([head.status, head.text, head.kind]).toEqual([200, "", "page"]);

@@ -229,7 +229,7 @@ it("of two processes with different servers, the first admits its server and the
   expect([shared.written.length, shared.memory?.started]).toEqual([1, "1"]);
 });
 
-it("a process that waits for its server begins the wait again if Redis was unavailable", async () => {
+it("a process restarts its wait for the deployment's Postgres server if Redis was unavailable meanwhile", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   let read = shared.store.read;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });

@@ -83,7 +83,7 @@ describe.each([...LOOKS, ["narrow phone, German", NARROW] as const])("on a %s", 
   });
 });
 
-it("a partner's user gets from today's sum to an order by keyboard, without JavaScript", async () => {
+it("a partner's user can navigate from today's redemptions to one order by keyboard, without JavaScript", async () => {
   const { page } = await visit(`${api.url}/portal`, { javaScriptEnabled: false });
   const { rows } = await db.query<{ sum: string }>(
     `SELECT sum(b.price_usd) FROM redemptions AS r

@@ -25,7 +25,7 @@ const { exportTo, recoverFrom, monitor, policyIn, beginWithBackup } = log;
 
 const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching(reason) });
 
-it("after log retire, receipts stay valid under the old policy, and the next log has the same leaves", async () => {
+it("after `log retire`, receipts stay valid under the old log's policy; the next log has the same leaves", async () => {
   const { url, state } = await startWitness(servers, files);
   files.setWitnesses([url]);
   next.setWitnesses([url]);

@@ -52,7 +52,7 @@ it("the sequencer adds every sealed event to the log's tree in chain order, and 
   expect(parseCheckpoint(readAnchor())?.size).toBe(1_040);
 });
 
-it("the sequencer adds no leaf while another process locks the tree or witnesses have not cosigned it", async () => {
+it("the sequencer adds no leaf to a tree that another process has locked or no witness has cosigned", async () => {
   await begin();
   await issue(3);
   const { run } = open();

@@ -486,7 +486,7 @@ it("a replayed webhook delivery is sent before later deliveries of the same vouc
   expect(receiver.of(endpoint).map((request) => request.id)).toEqual([2, 1, 1, 1, 2].map((n) => `${id}-${n}`));
 });
 
-it("an old webhook delivery that is replayed while the sweeper deletes old deliveries is kept", async () => {
+it("the sweeper keeps an old webhook delivery that is replayed during the sweep", async () => {
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
   await redeem(id);

@@ -62,7 +62,7 @@ it.each([
   expect(await waitsOf([answer()], 0.5)).toEqual([500]);
 });
 
-it("the client's retry rule does not retry after other statuses that the service sent", async () => {
+it("the client's retry rule does not retry after a status of the service that repeating cannot change", async () => {
   for (const status of [301, 400, 401, 403, 404, 405, 409, 413, 415, 431]) {
     expect(await waitsOf([refusal(status, "x")], 0), String(status)).toEqual([]);
   }

@@ -133,7 +133,7 @@ it("the parameter `types` filters the feed by event type, and after=now returns 
   expect((await readAll(till, body.nextCursor)).events).toHaveLength(2);
 });
 
-it("calls that wait for new events use no connection, and return when an event is final", async () => {
+it("feed calls that wait for events hold no Postgres connection, and return when an event is final", async () => {
   await untilQuiet();
   const { cursor } = await readAll(till);
   const { cursor: theirs } = await readAll(foreign);

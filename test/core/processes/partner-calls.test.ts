@@ -162,7 +162,7 @@ it("an organization's last 200 calls are kept for an hour, on pages smaller than
   expect(rowsOf(next.text).at(-1)).toContain("request-250");
 });
 
-it("refused and failed calls are kept apart from successful ones, and rate-limited calls share one entry", async () => {
+it("successful and rate-limited calls do not push a failed call out of a partner's list of last calls", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const note = (status: number, requestId: string, errorCode: string | null) => {

@@ -58,7 +58,7 @@ it("a redeem without a timely reply answers with the redemption if an earlier at
   });
 });
 
-it("a redeem without a reply answers redeem_unknown while a transaction for its reference is open", async () => {
+it("a redeem is redeem_unknown if no worker replies and a transaction for its reference is still open", async () => {
   const voucher = await issue();
   const reply = await inTransaction(worker.pool, async (outside) => {
     const ref = { organizationId: partner.organizationId, externalRef: "still-open" };

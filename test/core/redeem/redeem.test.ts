@@ -138,7 +138,7 @@ it.each(
   expect(await redeem(other.code, title)).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: other.id });
 });
 
-it("redeem refuses the ticket and token of an overdue reservation, but redeems the code for another key", async () => {
+it("redeem refuses an expired reservation's ticket and token, but another key can redeem the code", async () => {
   const { code, ticket, token } = await hold({ overdue: true });
   const tables = ["vouchers", "voucher_events", "redemptions"] as const;
   const before = await dumpRows(servers.db, tables);

@@ -60,7 +60,7 @@ it.each(
   expect([...answers][0]).toContain(JSON.stringify(translateInto(language)("errors.voucher_not_found")).slice(1, -1));
 });
 
-it("a release without effect gives its reason in the reader's language, and a success gives no text", async () => {
+it("a release that ends no reservation has a reason in the request's language; others have no text", async () => {
   const { code } = await issue();
   const { ticket } = (await service.till.reserve(code)).body;
   const release = (accepted: string) => ask("POST", "/partner/vouchers/release", accepted, { ticket });

@@ -419,7 +419,7 @@ it.each([
   await late.close();
 });
 
-it("a call without Redis gets the outcome unknown at once and adds no job, and later calls succeed", async () => {
+it("a call while Redis is unavailable adds no job and returns `unknown` at once; later calls succeed", async () => {
   work(add);
   await call(1, 2);
   proxy.cut();
@@ -486,7 +486,7 @@ it("a shard whose running jobs use a quarter of a worker's concurrency gets one 
   }
 });
 
-it("a call with too much data gets the outcome unknown at once and adds no job", async () => {
+it("a call with too much data adds no job and returns the outcome `unknown` at once", async () => {
   const data = { a: 1, b: 2, padding: "x".repeat(500) };
   const jobId = newJobId();
   expect(await awaited.addAndWait(jobId, data, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
