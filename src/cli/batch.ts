@@ -123,7 +123,7 @@ function describeBatch(batch: BatchSummary): string {
   });
 }
 
-/** When claims or purchases begin and end: at `closesAt` or when the vouchers expire. Null without a window. */
+/** Describes when claims or purchases begin and end, at `closesAt` or when the vouchers expire. Null if never open. */
 function describeWindow(window: Window | null, validUntil: Date): string | null {
   if (window === null) return null;
   const now = new Date();

@@ -44,8 +44,8 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
     decoder ??= new TextDecoder(encodingOf(chunk));
     yield decoder.decode(chunk, { stream: true });
   }
-  // If the file ends within a character, this call yields U+FFFD, which is in no code. Otherwise the character would
-  // silently be left out.
+  // If the file ends within a character, this call yields U+FFFD, so the last code is refused. Otherwise the decoder
+  // would silently drop the character.
   if (decoder !== undefined) yield decoder.decode();
 }
 

@@ -82,7 +82,7 @@ export function buildProgram(parts: readonly CommandPart[], ofWings: readonly An
   return program;
 }
 
-/** The verbs of a noun: one for each of its acts, and its own verbs, which may replace an act's. */
+/** The verbs of a noun such as `key`: one for each act on it, and those in `own`, which may replace those of acts. */
 function verbsOf(noun: string, own: Noun["verbs"], acts: readonly AnyAct[]): Noun["verbs"] {
   const ofActs = acts.flatMap((act) => {
     const found = Object.entries(own).find(([verb]) => `${noun} ${verb.split(" ")[0]}` === act.name);

@@ -40,7 +40,7 @@ export function pageOf<Deps extends object>(
     await recordVisit(`page ${entityType}`, { type: entityType, id });
     const shown: Html[] = [];
     for (const render of sections) shown.push(await render(visit, lineage));
-    // The acts on a contract depend on the contract's status, so the contract's list of links shows them.
+    // Links no acts on a contract: they depend on its status, so the section with the contract's links shows them.
     const acts = entityType === "Brand" ? linkActs(site, "brand", id) : null;
     const { title, heading } = name(lineage);
     const main = html`${renderTrail(site, lineage)}<h1>${heading}</h1>\n${acts}${shown}`;

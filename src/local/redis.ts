@@ -13,7 +13,7 @@ export interface LocalRedis {
 }
 
 const SETTINGS = ["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction", "--databases", "64"];
-/** The file with the password. Every user of the machine could read a password on the command line. */
+/** Contains the password, because every user of the machine could read a password on the command line. */
 const SETTINGS_FILE = "redis.conf";
 const DOCKER_IMAGE = "redis:7.4-alpine";
 /** Maximum wait for a server or process to start on a busy machine. Milliseconds. */

@@ -104,7 +104,7 @@ try {
     settings: settingsOf(given, CONFIG_PARTS),
   });
   if (localTlog !== null) save(LOCAL_DIRECTORY, { log: localTlog });
-  // Only a new database gets a demo. Others have keys, because every partner needs one.
+  // A database without keys is new, because every partner needs a key. Only a new one gets a demo.
   const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
   const metrics = metricsPorts.map((each) => `http://localhost:${each}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);

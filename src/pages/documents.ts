@@ -76,7 +76,7 @@ export function allDocuments(ofWings: readonly string[]): ServedDocument[] {
 
 const targetOf = ({ name }: Pick<ServedDocument, "name">, href: string) => new URL(href, `file:///${name}`);
 
-/** The documents by the headings of {@link TREE}, then the wings' documents that it does not list. */
+/** The documents by the headings of {@link TREE}, then those of optional features that {@link TREE} does not list. */
 function groupDocuments(all: readonly ServedDocument[]): { title: string; pages: ServedDocument[] }[] {
   const rest = new Set(all.filter(({ sentAs }) => sentAs === null));
   const groups = GROUPS.map(({ title, names }) => {

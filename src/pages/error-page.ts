@@ -33,7 +33,7 @@ export class BrandedError extends AppError {
   }
 }
 
-/** The page of an error, with `top` above it. */
+/** Renders the page of an error. The markup `top` stands above the error. */
 export function renderErrorPage(
   site: Site,
   refusal: AppError,

@@ -40,7 +40,7 @@ const LAST_FOUR = [12, 13, 14, 15];
 const CARRIERS: Carrier[] = [
   // IPv4-mapped (RFC 4291).
   { network: ipaddr.parseCIDR("::ffff:0:0/96"), layouts: [LAST_FOUR] },
-  // NAT64: in networks without IPv4, name servers make such addresses (RFC 6052, RFC 6147).
+  // NAT64: in networks without IPv4, name servers put IPv4 addresses into this network (RFC 6052, RFC 6147).
   { network: ipaddr.parseCIDR("64:ff9b::/96"), layouts: [LAST_FOUR] },
   // NAT64 with a network's own prefix of 48, 56, 64 or 96 bits (RFC 8215).
   {
@@ -53,7 +53,7 @@ const CARRIERS: Carrier[] = [
 
 /**
  * 0.0.0.0/8 and 240.0.0.0/4, which are not routed. An address with a prefix of 96 bits, such as `64:ff9b:1:fffe::`,
- * looks like such an address in a wrong layout.
+ * gives an unrouted address if it is read in a wrong layout.
  */
 const NOWHERE = /^(0|2[45]\d)\./;
 

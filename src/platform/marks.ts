@@ -62,7 +62,7 @@ export function judgeServer(memory: Memory | null, found: Recollection): ServerV
   return found.timeline < memory.timeline ? "former" : "setBack";
 }
 
-/** What a process remembers and shares after it has admitted a server. */
+/** Returns what a process remembers and shares after it has admitted a server. */
 export function keepAfter(
   verdict: ServerVerdict,
   memory: Memory | null,

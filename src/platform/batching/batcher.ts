@@ -36,7 +36,7 @@ export class OpenWork {
   }
 }
 
-/** After this many failures in a row, more than one item is bad. One bad item among 128 causes half as many. */
+/** If so many runs fail in a row, several items are bad. One bad item among 128 makes half as many fail in a row. */
 const FAILURES_MAX = 16;
 
 interface Waiting<Item, Result> {

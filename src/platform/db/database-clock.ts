@@ -9,12 +9,12 @@ import { UnusableDatabase } from "./schema.ts";
 // closed time). So a jump never makes anything expire, end, be deleted, get a wrong date, or become valid again. See
 // docs/design/database.md, "Time".
 
-/** The clock has jumped if it advanced this much more, or less, than the time between two readings. Milliseconds. */
+/** The database's clock has jumped if it gained or lost this much against the process's own clock. Milliseconds. */
 const JUMP_MS = 10_000;
 /** How much the database's clock may gain on the process's own clock between two readings. Milliseconds. */
 const SLACK_MS = 1_000;
 /**
- * Maximum lead of the closed time over the process's time: with a larger lead, the process decides nothing. Also the
+ * Maximum lead of `closed_until` over the process's time: with a larger lead, the process decides nothing. Also the
  * maximum lead of the database's clock over the host's clock at the first reading: with a larger lead, the process uses
  * the host's clock. Milliseconds.
  */
@@ -118,9 +118,9 @@ export class DatabaseClock {
   }
 
   /**
-   * The time for decisions about a read. `now` is the database's time at the read. A final decision also passes the
-   * closed time.
-   * @throws UnusableDatabase if the closed time or the host's clock is days ahead of what this process has seen.
+   * The time for decisions about a read. `now` is the database's time at the read. A final decision also passes
+   * `closedUntil`, before which redemptions are refused, and gets no earlier time.
+   * @throws UnusableDatabase if `closedUntil` or the host's clock is days ahead of what this process has seen.
    */
   timeOf(now: Date, closedUntil: Date | null = null): Date {
     const latestMs = this.latestNow().getTime();

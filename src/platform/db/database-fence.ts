@@ -158,8 +158,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. While a COMMIT
-   * hangs, the process does not remember its mark. Never rejects.
+   * Confirms at once, and then each second, that a mark (a random id) is committed, and remembers it, until {@link
+   * close} is called. While a COMMIT hangs, the process does not remember its mark. Never rejects.
    */
   async watchMarks(pool: pg.Pool): Promise<void> {
     for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
@@ -198,7 +198,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return isOf(told.memory, next) && (!isNewer(next.newest, told.memory?.newest) || this.#write(next, told));
   }
 
-  /** Shares a memory, and returns true, unless another process has shared one since `told` was read. */
+  /** Shares what this process remembers. False if another process has shared something since `told` was read. */
   async #write(memory: Memory, told: SharedText): Promise<boolean> {
     const isWritten = await this.#shared.replace(memory, told);
     const [text, sinceMs] = [JSON.stringify(memory), this.clock.monotonicMs()];

@@ -19,7 +19,7 @@ interface Setting {
   name: string;
   /** What depends on the setting. */
   why: string;
-  /** The value that the connection sets, as Postgres shows it: the same for every use, or by use. */
+  /** The value that the connection sets, as Postgres shows it: one for all connections, or one by their {@link Use}. */
   value: string | Partial<Record<Use, string>>;
   /** Another value that also meets the requirement, and is left unchanged. */
   orKept?: string;
