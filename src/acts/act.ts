@@ -137,7 +137,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   isReport?: true;
   /** What the user of a command usually does next. */
   next?(result: Result, values: Values<F>, id: string): string;
-  /** The kind of entity that the console then offers to create under the new entity. */
+  /** The kind of entity that the console offers to create next, under the new entity. */
   leadsTo?: EntityKind;
 }
 

@@ -28,7 +28,7 @@ import { voidVoucher } from "./voucher/void.ts";
 /** Any act. The type hides the act's fields and dependencies. */
 export type AnyAct = Act<Fields, object, never>;
 
-/** All acts except those of wings, in the order of the help. */
+/** All acts except those of wings (optional parts of the service), in the order of the help. */
 export const ACTS: readonly AnyAct[] = [
   createOrganization,
   changeOrganization,

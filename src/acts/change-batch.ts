@@ -23,7 +23,7 @@ export interface BatchChange<Done extends string> extends VoucherChange {
   suspension?: Suspension | "none";
 }
 
-/** The number of vouchers that a run has changed, and of those to which the change did not apply. */
+/** How many vouchers a run has changed, and to how many the change did not apply (`alreadyFinal`). */
 export type BatchResult<Done extends string> = Record<Done, number> & {
   alreadyFinal: number;
   /** The number of vouchers that were skipped, because their chains accept no further event. Absent for 0. */

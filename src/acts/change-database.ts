@@ -68,7 +68,7 @@ const typed = name.typed.refine(
   "must be small letters, digits and underscores, and not begin with pg_",
 );
 
-/** The passwords of roles that can log in, and the files with the wings' grants. */
+/** The passwords of roles that can log in, and the SQL files with the rights for wings (optional parts). */
 interface GranteeSettings {
   passwords: Record<Grantee, string | null>;
   grants: readonly URL[];

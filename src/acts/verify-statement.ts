@@ -14,8 +14,8 @@ const found = z.object({ organizationId: z.string(), month: z.string() });
 
 /**
  * Compares a statement that the service once sent, as JSON or CSV, with the database's statement, and returns the
- * latter. JSON must equal it, and its hash, numbers, sums and times must be those of the redemptions. The redemptions
- * of a CSV file must have its hash, numbers, sums and times.
+ * latter. JSON must be equal to it. Its hash, numbers, sums and times must be those of the redemptions in the CSV file
+ * or, for JSON, in the database.
  * @throws InvalidStatement with the differences.
  */
 export function verifyServedStatement(ctx: { pool: pg.Pool }, text: string): Promise<Statement> {

@@ -27,7 +27,7 @@ import { decideOffers, type OfferRefusal, type OpenBatch } from "./offer.ts";
 /** A user's request for a voucher. */
 export interface AcquisitionRequest {
   userId: string;
-  /** The kind of source: a listing, a product, or a referrer's link. */
+  /** Where the user found the voucher: a listing, a product, or a referrer's link. */
   way: WantedSource["way"];
   /** The id of the listing or product, or the code of the link. */
   id: string;
@@ -86,8 +86,8 @@ export async function answerFromRead(
   pool: pg.Pool,
   requests: readonly AcquisitionRequest[],
 ): Promise<(AcquisitionOutcome | Candidate)[]> {
-  // Reads sources before acquirers. If this user's own other call takes the last voucher between the two statements,
-  // the second statement finds the acquisition, so the request is a repeat and not sold out.
+  // Reads which vouchers are left before it reads what the users have. If another call of the user takes the last
+  // voucher between the two statements, the request is a repeat and not sold out.
   const sources = await readDistinctSources(pool, requests, []);
   const keyed = requests.flatMap((request) => {
     const source = sources.get(sourceKey(request)) as Source;
@@ -170,7 +170,7 @@ export async function readPickedState(
   const [locked, damaged, sources, acquirers] = await Promise.all([
     ids.length === 0 ? null : readLockedVouchers(tx, ids),
     checksChains ? findDamaged(tx, ids) : ([] as string[]),
-    // Reads sources before acquirers, for the reason given in `answerFromRead`.
+    // The order of these two reads has the same reason as in `answerFromRead`.
     readDistinctSources(tx, requests, isShort ? ids : null),
     readAcquirers(
       tx,

@@ -1,7 +1,7 @@
 import type { WingFaults } from "../watch/facts.ts";
 import { readTlogStatus } from "./read-log-status.ts";
 
-/** The faults of the log, from the report of its last pass. */
+/** The faults of the log, from the report of the sequencer's last pass. */
 export const tlogFaults: WingFaults<"VouchersLogRefused" | "VouchersLogWitness"> = {
   severities: { VouchersLogRefused: "red", VouchersLogWitness: "amber" },
   async find(ctx) {

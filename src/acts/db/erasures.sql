@@ -29,8 +29,8 @@ SELECT f.voucher_id AS "voucherId"
  ORDER BY f.voucher_id LIMIT $6::int;
 
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
--- The events of locked vouchers that have a payload and one of the types, in chain order. Of the types that name no
--- person, only events with a reason. Includes Pending events, which the transaction seals first. With a user, only
+-- The events of locked vouchers that have a payload and one of the types, in chain order. Leaves out events without a
+-- reason whose type names no person. Includes Pending events, which the transaction seals first. With a user, only
 -- events of vouchers that the user claimed or bought, and claims through the user's links. The texts are those that
 -- identify a person.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt", e.event_type AS "eventType",
@@ -185,10 +185,11 @@ SELECT u.user_id AS form, u.up_to AS "erasedAt" FROM erased_users AS u
  WHERE u.erased_at >= $1::timestamptz ORDER BY u.erased_at, u.user_id;
 
 -- name: find_users_to_erase(form)
--- The users whose original ids are in the database although these texts once replaced them, as after a restore.
+-- The users whose original ids are in the database although an erasure replaced them by `form`, as after a restore.
 SELECT u.user_id AS "userId", u.form FROM find_erased_users($1::text[]) AS u;
 
 -- name: find_references_to_erase(organization_id, form)
--- The batches whose original references are in the database after a restore, although these texts replaced them.
+-- The batches whose original references are in the database after a restore, although an erasure replaced them by
+-- `form`.
 SELECT r.organization_id AS "organizationId", r.issue_ref AS "externalRef", r.form
   FROM find_erased_references($1::text[], $2::text[]) AS r;

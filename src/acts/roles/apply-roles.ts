@@ -27,7 +27,7 @@ const granteeNames = (prefix: string) => GRANTEES.map((grantee) => granteeName(p
 
 const read = (file: URL) => readFileSync(file, "utf8");
 const REVOKES = read(new URL("./revokes.sql", import.meta.url));
-/** All grants: those of `grants.sql`, and those of the wings. */
+/** All grants: those of `grants.sql`, and those of the wings (optional parts of the service). */
 const readAll = (ofWings: readonly URL[]) =>
   [new URL("./grants.sql", import.meta.url), ...ofWings].map(read).join("\n");
 /** A prefix contains only characters of an SQL name, so it needs no quotes. */

@@ -108,8 +108,8 @@ export interface StoredEvent {
 }
 
 /**
- * The sequences that an erasing event's payload lists. Empty for other events, for a Pending event, and if the payload
- * is not canonical or not that of an erasing event.
+ * The sequences that an erasing event's payload lists. Empty for other events, for a Pending event, and for a payload
+ * that is not canonical or has another event type.
  */
 export function erasedSequencesOf(event: Pick<StoredEvent, "eventType" | "payload">): number[] {
   const erasedSequences = readErasedSequences(event);

@@ -44,15 +44,13 @@ export interface GroupCommitterOptions<Item, Result> {
 const BATCH_MAX = 128;
 /** Pauses before an item whose row was locked joins a later batch. Most locks last a few milliseconds. Milliseconds. */
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
-/** Minimum time between two attempts at an item on the slow path that did not wait for a lock. Milliseconds. */
+/** Minimum time between two tries of an item that waits for a lock. Milliseconds. */
 const REPEAT_AFTER_MS = 20;
 /** Capacity for items that wait for a lock, as a share of `waitingMax`. Other items need the rest of the jobs. */
 const SLOW_PATH_SHARE = 1 / 4;
-/** Maximum share of the slow path's items that one group may have. */
+/** Maximum share of this capacity for one group, which is the items that wait for the same lock. */
 const GROUP_SHARE = 1 / 2;
-/**
- * A group without progress for this long is stalled. Its items that do not wait for the lock get `busy`. Milliseconds.
- */
+/** If no item of a group is decided for this long, its items beyond the group's share get `busy`. Milliseconds. */
 const STALLED_AFTER_MS = 1_000;
 
 /** Items that wait for the same lock. */
@@ -222,7 +220,7 @@ function shareOf(items: number, share: number): number {
   return Math.max(1, Math.floor(items * share));
 }
 
-/** Time until a group is stalled, and its items that do not wait for the lock get `busy`. Milliseconds. */
+/** Time until a group has been without a decision for {@link STALLED_AFTER_MS}. Milliseconds. */
 function timeToStallMs(group: { progressAt: number }): number {
   return group.progressAt + STALLED_AFTER_MS - performance.now();
 }

@@ -20,7 +20,7 @@ interface VoucherCommitterOptions<Item, State, Result>
 
 /**
  * Opens a group committer for items that need the row of one voucher: reserve and release calls, redemptions and seals.
- * Canaries, which need no row, have a null `voucherId`.
+ * `voucherId` is null for canaries, which are jobs that redeem nothing.
  */
 export function openVoucherCommitter<
   Item extends { voucherId: string | null },

@@ -31,7 +31,7 @@ const SCANS_MAX = 10;
 /** Events after which the voucher's code is useless. Payloads of other events contain a code that may be redeemed. */
 const CODE_ENDS: readonly EventType[] = ["voucher.instance.redeemed", "voucher.instance.voided"];
 
-/** Number of hex digits of an event's hash in a cursor. They reveal another event in its place after a restore. */
+/** Number of hex digits of an event's hash in a cursor. They show if another event has its position after a restore. */
 const HASH_DIGITS = 16;
 
 interface Deps extends Confirming {

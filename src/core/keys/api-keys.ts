@@ -14,7 +14,7 @@ const SECRET_SYMBOLS = 40;
 const CHECKSUM_SYMBOLS = 7;
 const SYMBOLS = new RegExp(`^[${ALPHABET}]{${SECRET_SYMBOLS + CHECKSUM_SYMBOLS}}$`);
 
-/** Makes an API key: `pvk_`, or `pvt_` for a sandbox, followed by the rest of {@link makeSecret}. */
+/** Makes an API key with {@link makeSecret}. Its prefix is `pvk_`, or `pvt_` for a sandbox. */
 export function makeApiKey(randomBytes: RandomBytes, sandbox = false): string {
   return makeSecret(randomBytes, sandbox ? PREFIX.sandbox : PREFIX.live);
 }

@@ -88,7 +88,7 @@ export interface Telling {
 
 /** How to find the caller in a token. */
 interface ReadingTokens<Caller> {
-  /** The prefix of the variables' names. */
+  /** The prefix of the environment variables' names. */
   prefix: "AUTH" | "OPS";
   /** Claims that every token must have. */
   required: readonly string[];

@@ -28,7 +28,7 @@ interface Measured {
 }
 
 interface MeasuredApi extends Measured {
-  /** How long each shard has given no answer to canaries. Milliseconds. */
+  /** How long each shard has given no answer to canaries, which are jobs that redeem nothing. Milliseconds. */
   canary: { read(): { shards: readonly number[] } };
   wings: readonly MetricsPart[];
   backlogs: readonly WingBacklog<unknown>[];

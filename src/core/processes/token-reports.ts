@@ -4,7 +4,7 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 import { type ReportToken, TOKEN_VARIABLES, type TokenVariable } from "../keys/authenticate-user.ts";
 import { reportPrefix } from "./minute-counts.ts";
 
-/** The last report about a variable. */
+/** The last report that a variable makes tokens or keys unusable. */
 export interface TokenReport {
   variable: TokenVariable;
   what: string;

@@ -7,7 +7,7 @@ import { shardOf } from "../../platform/queues/shards.ts";
 import { type Percentiles, percentileOf } from "../processes/latency-buckets.ts";
 import type { CanaryJob, RedeemJob, RedeemReply } from "./job.ts";
 
-/** Pause between two canaries of a shard. Milliseconds. */
+/** Pause between two canaries (test jobs) of a shard. Milliseconds. */
 const EVERY_MS = 5_000;
 /** Minimum pause between two canaries of a process. With over twenty shards, each gets fewer. Milliseconds. */
 const APART_MS = 250;

@@ -27,7 +27,7 @@ export const redeemJob = z.object({
   deadlineMs: z.number(),
   /** The reference's version in `reference_ends` at the API's first read, or 0. A later version prevents redeeming. */
   seenEnd: z.number(),
-  /** The generation of `reference_ends` at the API's first read. Later rows stay until two generations later. */
+  /** The generation of `reference_ends` at the API's first read. Two generations later, the attempt counts as ended. */
   generation: z.number(),
 });
 export type RedeemJob = z.output<typeof redeemJob>;

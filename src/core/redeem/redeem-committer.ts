@@ -199,8 +199,8 @@ async function redeemBatch(
   const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
     ticket ? [{ ticket, state: "Consumed" }] : [],
   );
-  // Redemptions come first, because only their statement can wait for another transaction. Until then, this transaction
-  // has written nothing for which others wait.
+  // Redemptions come first, because only their insert can wait for another transaction. While it waits, this
+  // transaction has written nothing for which others would wait.
   const writes = [
     ...insertRedemptions(redemptions, now),
     ...endReservations([...consumed, ...expired], now),

@@ -11,7 +11,7 @@ export interface RedeemAttempt {
   ticket: string | null;
   /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
-  /** Whether the reference was ended after the attempt's first read. A response said that nothing is redeemed. */
+  /** Whether the reference was ended after the attempt's first read, so a response said that nothing is redeemed. */
   isEnded: boolean;
   /**
    * Whether the redemption would exceed the key's daily limit. Set by a worker that knows the limit. The trigger

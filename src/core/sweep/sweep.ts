@@ -45,7 +45,7 @@ export type Tasks<Deps, Name extends string = string> = Readonly<Record<Name, Ta
 /** Tasks of a pass that return no number. */
 type Uncounted<Deps> = Readonly<Record<string, Task<Deps, void>>>;
 
-/** The tasks that depend only on the core. */
+/** The sweeper's tasks, without those of the optional parts of the service. */
 export const CORE_TASKS = {
   expireReservations,
   recordExpiries,

@@ -90,7 +90,7 @@ export function hasValidCheckSymbol(code: string): boolean {
   return !values.includes(-1) && weightedSum(values) === 0;
 }
 
-/** Maximum number of a code's symbols on pages, and minimum number of hidden ones: 12 are too many to guess. */
+/** How many of a code's last symbols pages show, and how many they must hide: 12 are too many to guess. */
 const END = { shown: 4, hiddenMin: 12 };
 
 /** The end of a code, by which people tell vouchers apart. If the code is too short, only an ellipsis. */

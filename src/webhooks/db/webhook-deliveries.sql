@@ -9,7 +9,7 @@ SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) A
   FROM webhook_outbox AS o WHERE o.id > 0 AND o.organization_id <> ALL ($1::text[]) ORDER BY o.id LIMIT $2::int;
 
 -- name: select_outbox_of(organization_id, limit)
--- Like select_outbox, for one organization.
+-- The oldest outbox rows of one organization, with the number of events in each row.
 SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
   FROM webhook_outbox AS o WHERE o.id > 0 AND o.organization_id = $1::text ORDER BY o.id LIMIT $2::int;
 

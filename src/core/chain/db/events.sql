@@ -60,8 +60,8 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 
 -- name: find_logged_event(voucher_id, sequence)
 -- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The
--- payload is null after the event was erased. The leaf index is null until the event has a position in the log, which
--- may be later than the served checkpoint.
+-- payload is null after the event was erased. The leaf index is null until the event has a position in the log. The
+-- served checkpoint may not contain it yet.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])

@@ -14,7 +14,7 @@ interface UserDeps {
   limits: Pick<Limits, "browse" | "take" | "address" | "refused">;
 }
 
-/** Signed-in users, identified by their subject. */
+/** Signed-in users, identified by the subject of their token. */
 export const signedInUser: Access<string, UserDeps> = {
   tag: "Marketplace",
   security: [{ userToken: [] }],

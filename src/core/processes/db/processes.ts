@@ -27,7 +27,7 @@ const PROCESS = {
   problem: orNull(text),
   canaryAt: orNull(timestamptz),
   isUp: boolean,
-  /** The time since a worker last committed a canary of this process. */
+  /** The time since a worker last committed a canary (a test job) of this process. */
   canaryAgeMs: orNull(bigint),
 };
 export type ServiceProcess = Row<typeof PROCESS>;

@@ -187,7 +187,8 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: end_references(organization_id, external_ref)
--- Writes the rows of reference_ends for distinct, locked references without a redemption. Runs after keep_generation.
+-- Ends distinct, locked references without a redemption, so that no earlier attempt redeems. Runs after
+-- keep_generation.
 WITH ended AS (
   INSERT INTO reference_ends (generation, organization_id, external_ref)
   SELECT g.generation, w.organization_id, w.external_ref

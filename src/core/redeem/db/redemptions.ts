@@ -267,9 +267,9 @@ interface SeenReference extends ExternalRef {
 }
 
 /**
- * Locks the references of attempts until the transaction ends, so that no other transaction ends them. Then reads their
- * redemptions and ends. Does not wait. Each result has the attempt's reference. `isEnded`: the reference was ended
- * since the attempt's first read, or another transaction is ending it.
+ * Locks the references of attempts until the transaction ends, so that no other transaction ends them. Then reads
+ * whether they were redeemed or ended. Does not wait. Each result has the attempt's reference. `isEnded`: the reference
+ * was ended since the attempt's first read, or another transaction is ending it.
  */
 export async function lockReferences(
   tx: Transaction,
@@ -295,8 +295,8 @@ export async function lockReferencesToEnd(tx: Transaction, refs: readonly Extern
 }
 
 /**
- * Statements that end the attempts of references. {@link lockReferencesToEnd} must have locked the references, and a
- * later statement must have found no redemption of them.
+ * Statements that keep all earlier attempts under references from redeeming. {@link lockReferencesToEnd} must have
+ * locked the references, and a later statement must have found no redemption of them.
  */
 export const endReferences = sql.prepareAll("end_references", { organizationId: text, externalRef: text });
 

@@ -113,7 +113,7 @@ SELECT v.id FROM vouchers AS v
  ORDER BY v.valid_until LIMIT $1::int FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: end_own_expiries(voucher_id)
--- Marks the expiry of locked vouchers as done.
+-- Marks the expiry of locked vouchers as recorded.
 UPDATE vouchers AS v SET expiry_due = false WHERE v.id = ANY ($1::text[]);
 
 -- name: suspend_batch(id, reason, follow_ms)
@@ -145,7 +145,8 @@ SELECT b.id AS "batchId", b.suspension_due_at AS "dueAt" FROM batches AS b
 SELECT b.suspended_at AS "suspendedAt" FROM batches AS b WHERE b.id = $1::text FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: end_suspension_walk(batch_id, due_at)
--- Records that all histories of a batch are up to date, unless it was suspended or resumed since due_at was read.
+-- Records that all histories of a batch are up to date, unless the batch was suspended or resumed after due_at was
+-- read.
 UPDATE batches AS b SET suspension_due_at = NULL WHERE b.id = $1::text AND b.suspension_due_at = $2::timestamptz;
 
 -- name: read_suspension_reason(voucher_id)
