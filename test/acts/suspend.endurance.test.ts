@@ -9,7 +9,7 @@ const { servers, db, partner, till } = useService();
 const VOUCHERS = 100_000;
 /** Maximum time until all histories of the batch have the event. Milliseconds. */
 const FOLLOWED_MS = 300_000;
-/** Tills that redeem continuously, one voucher after another. */
+/** Number of tills that redeem continuously, one voucher after another. */
 const TILLS = 4;
 /** The test computes p99 from at least this many redeems during the suspension, and as many without it. */
 const REDEEMS_MIN = 500;

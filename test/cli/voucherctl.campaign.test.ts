@@ -193,7 +193,7 @@ describe("failures of voucherctl", () => {
         changed({ pathname: "/no_such_database" }),
       ],
       [78, /may not do this.*audit_entries/, "audit list", changed({ username: role, password: "people" })],
-      // The database at `databaseUrl` has no tables.
+      // The test run's own database has no tables.
       ...["org create --name x", ISSUE, "chain verify --all"].map(
         (command) => [78, bare, command, inject("databaseUrl")] as const,
       ),
@@ -391,7 +391,7 @@ describe("text output of voucherctl", () => {
     expect({ exitCode, isNew: created !== id }).toEqual({ exitCode: 0, isNew: true });
     expect(stderr).toMatch(new RegExp(`^Warning: .*${id}.*\nNext: voucherctl ${fill(next, { id: created })}\n$`));
     await voucherctl.text(`${create()} TWICE --force`);
-    // `json` fails if the command prints a warning.
+    // `json` fails if the command prints a warning. Here it prints none.
     await voucherctl.json(`${create()} Twice`);
   });
 });

@@ -227,7 +227,7 @@ describe("the queue dashboard", () => {
       ...["Miller", "reference-", "secret", service.keys.rival.key],
     ];
     for (const secret of secrets) expect(all.toLowerCase()).not.toContain(String(secret).toLowerCase());
-    // Hashes of tokens are 64 hexadecimal digits.
+    // The jobs' data contain tokens only as hashes of 64 hexadecimal digits. The page must not show them.
     expect(all).not.toMatch(/[0-9a-f]{64}/);
     await queue.obliterate({ force: true });
   });

@@ -64,7 +64,7 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
 
 it("this file tests every partner route that names a voucher or a redemption, except webhook routes", () => {
-  // webhook-routes.test.ts tests the routes of webhooks.
+  // webhook-routes.test.ts tests the routes of webhooks with foreign keys.
   const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
   const probed = Object.keys(PROBES).filter((route) => !route.includes("?"));
   expect(routes.sort()).toEqual(probed.sort());

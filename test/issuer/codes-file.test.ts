@@ -10,7 +10,7 @@ import { useService } from "../support/use-service.ts";
 
 const { api, db, partner } = useService({ apis: [{ ISSUER_API: "true" }] });
 
-/** One more than the codes in a chunk of the file. */
+/** One more than the 5,000 codes in a chunk of the file. */
 const COUNT = 5_001;
 let batchId: string;
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { useService } from "../support/use-service.ts";
 
 const { servers, db, keys, partner, stranger } = useService({ apis: [], workers: [] });
 
-/** Vouchers that the back office issues in one call: the maximum. */
+/** The maximum number of vouchers that the back office can issue in one call. */
 const ISSUED = 100_000;
 /** The number of redeems in each measurement, and the pause after each redeem, as at tills. */
 const REDEEMS = 300;

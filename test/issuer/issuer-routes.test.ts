@@ -330,7 +330,7 @@ it("the issuer API answers another organization's entity with the same bytes as 
     ]),
     [`contracts/${contractId}/links`, `contracts/${newId("ctr")}/links`, { product: partner.productId }],
   ];
-  // The answer's bytes, except for names from the caller and the request id.
+  // Requests a path. Returns the answer's bytes without names from the caller and without the request id.
   const bytes = async (path: string, body?: object, accept = "application/json") => {
     const init = body && { method: "POST", body: JSON.stringify(body) };
     const headers = { "x-api-key": foreign, "content-type": "application/json", "x-request-id": "same", accept };

@@ -16,7 +16,7 @@ const script = (path: string) => fileURLToPath(new URL(`../../src/${path}`, impo
 const { HOME = "", PATH = "", NODE_COMPILE_CACHE } = process.env;
 
 const directory = mkdtempSync(join(tmpdir(), "voucher-backup-"));
-// When root runs the tests, Postgres runs as another user, who needs access to the folder.
+// Under root, Postgres runs as another user, who needs access to the folder.
 chmodSync(directory, 0o755);
 afterAll(() => rmSync(directory, { recursive: true }));
 

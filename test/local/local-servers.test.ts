@@ -116,6 +116,6 @@ it("the embedded Redis has a password, and only its owner can read its files and
   expect(files).toContain("redis.conf");
   const paths = ["redis", ...files.map((file) => join("redis", file))].map((path) => join(root, path));
   expect(paths.filter((path) => (statSync(path).mode & 0o077) !== 0)).toEqual([]);
-  // The embedded Postgres enters the folder, possibly as another user.
+  // Postgres, possibly as another user, can enter the folder but not list it.
   expect(statSync(root).mode & 0o777).toBe(0o711);
 });

@@ -263,7 +263,7 @@ describe("beside npm start", () => {
     expect((await till.redeem({ code: voucher?.code, externalRef: "joined" })).status).toBe(200);
     started.child.kill("SIGINT");
     expect((await started.ended).exitCode).toBe(0);
-    // The API has ended before the servers.
+    // `npm start` ended its servers only after the API had ended.
     expect((await api.ended).exitCode, api.output()).toBe(0);
     expect(api.output()).toContain('"drained"');
     expect(readdirSync(join(folder, ".data/users"))).toEqual([]);
@@ -304,7 +304,7 @@ function startLoad(url: string, key: string, issue: (count: number) => Promise<{
 
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "voucher-replicas-"));
-  // When root runs the tests, Postgres runs as another user, who needs access to the folder.
+  // Under root, Postgres runs as another user, who needs access to the folder.
   chmodSync(folder, 0o755);
   return folder;
 }

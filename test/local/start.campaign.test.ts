@@ -37,7 +37,7 @@ describe("npm start on a machine without servers", () => {
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "voucher-start-"));
-    // When root runs the tests, Postgres runs as another user, who needs access to the folder.
+    // Under root, Postgres runs as another user, who needs access to the folder.
     chmodSync(directory, 0o755);
     port = await findSteadyPort();
     first = startIn(directory, port);

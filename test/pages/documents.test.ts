@@ -117,7 +117,7 @@ describe("connections to Postgres", () => {
 describe("docs/scaling.md", () => {
   const scaling = read("docs/scaling.md");
   const numbersOf = (text: string) => text.split("|").map((cell) => Number(cell.replaceAll(/[ *]/g, "")));
-  /** The planned use of a core, as docs/scaling.md states it. */
+  /** The share of a core that a plan may use, as docs/scaling.md states it. */
   const UTILIZATION = 0.6;
   const CLUSTER_FACTOR = 1.8;
   const [, heads = "", measured = ""] =

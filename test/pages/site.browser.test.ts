@@ -55,7 +55,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     expect(await field.inputValue()).toBe("7Q4K-9MZX-2HTB-W8RC");
     expect(await field.getAttribute("aria-invalid")).toBe("true");
     expect(await visited.page.getByRole("alert").innerText()).toContain("A voucher's code cannot be checked here");
-    // The browser's console reports the status 400.
+    // The browser's console reports the page's status 400.
     await expectSound(visited, `check, ${look}`, "400");
   });
 

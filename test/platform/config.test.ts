@@ -291,7 +291,7 @@ it.each<[name: string, ...values: string[]]>([
     ..."2001:db8::/129 10.0.0 10.0.0.10-10.0.0.19 proxy.internal 10.0.0.1,true".split(" "),
     "10.0.0.1 10.0.0.2",
   ],
-  // The value true would trust all addresses.
+  // TRUST_PROXY=true would trust all addresses.
   ["TRUST_PROXY", "0.0.0.0/0", "::/0", "10.0.0.1,0.0.0.0/0"],
   ["WEBHOOK_SECRET", "s".repeat(31)],
   [

@@ -33,7 +33,6 @@ export interface ResponseDescription {
   content: Content;
 }
 
-/** One operation of the OpenAPI document. */
 export interface Operation {
   method: "get" | "post" | "patch" | "delete";
   /** The path, with parameters in braces. */

@@ -6,7 +6,6 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Node's cache of compiled code, which saves a third of the time of each short process. */
 const COMPILE_CACHE = join(ROOT, "node_modules/.cache/node");
 
-/** The exit code and output of a process. */
 export interface Ended {
   /** Null when a signal ended the process. */
   exitCode: number | null;
@@ -14,7 +13,6 @@ export interface Ended {
   stderr: string;
 }
 
-/** A running process of this project. */
 export interface Started {
   child: ChildProcess;
   /** Returns the output so far, both streams in order of arrival. */

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 
-/** A fenced code block of a document. */
 export interface Snippet {
   language: string;
   /** The first line without its comment mark: a file name or a title. */

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
 const OK = "HTTP/1.1 200 OK\r\n";
-/** The interval of an endless answer's parts, and their size. */
+/** The interval of an endless answer's parts, in milliseconds, and the size of a part. */
 const MORE_MS = 10;
 const MORE_BYTES = 16_384;
 

@@ -15,7 +15,7 @@ import {
 // indents a block and puts its last brace below the line that opens it.
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** The width of a line for the formatter. */
+/** The maximum length of a line for the formatter, in characters. */
 export const LINE_MAX = 120;
 /** Maximum lines of a function. */
 export const FUNCTION_MAX = 60;
@@ -108,7 +108,7 @@ export function findSignature(): { files: string[]; lines: number; elsewhere: st
   return { files, lines, elsewhere: files.filter((file) => !/^src\/(core|platform)\//.test(file)) };
 }
 
-/** Imports, including types, by core or platform from anything above them. */
+/** Finds imports, including those of types, by core or platform from higher folders. */
 export function findClimbing(imports: readonly Import[]): Import[] {
   const below = /^(src\/(core|platform)\/|packages\/tlog\/)/;
   return imports.filter(
@@ -126,7 +126,7 @@ export function findWholeContexts(files: readonly string[]): string[] {
   return files.filter((file) => !mayKnow.test(file) && mention.test(read(file)));
 }
 
-/** The wings that a test removes, one after the other. */
+/** Finds the wings that a test removes, one after the other. */
 export function findWings(tests: readonly string[]): string[] {
   const test = tests.find((file) => file === "test/wings.campaign.test.ts");
   const [, list = ""] = (test && /^const WINGS = \[(.*)\]/m.exec(read(test))) || [];

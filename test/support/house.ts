@@ -49,7 +49,7 @@ function openCalls({ partner, vouchers }: Stage, port: number | undefined): (() 
   const call = async (path: string, request: RequestInit = {}) => {
     const response = await fetch(`http://127.0.0.1:${port}/partner/vouchers/${path}`, { headers, ...request });
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-    // The worker finishes its job after the answer.
+    // The worker finishes its job only after the answer, so this waits.
     await sleep(300);
   };
   const post = (path: string, body: object) => call(path, { method: "POST", body: JSON.stringify(body) });

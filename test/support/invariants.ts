@@ -138,13 +138,11 @@ export const SOON: RowRules = {
 
 export const CHAINS_VERIFY = "every chain verifies";
 
-/** A rule with the rows that break it. */
 export interface BrokenRule {
   rule: string;
   rows: string[];
 }
 
-/** Finds the rules that rows break. */
 export async function findBrokenRows(db: Pick<pg.Pool, "query">, rules: RowRules): Promise<BrokenRule[]> {
   const arrays = Object.values(rules).map((query) => `ARRAY(SELECT broken::text FROM (${query}) AS rows (broken))`);
   const { rows } = await db.query<string[][]>({ text: `SELECT ${arrays}`, rowMode: "array" });

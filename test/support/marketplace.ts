@@ -14,7 +14,6 @@ const ALWAYS = { opensAt: null, closesAt: null };
 /** Both windows, always open. */
 export const OPEN: IssueInput["windows"] = { claim: ALWAYS, buy: ALWAYS };
 
-/** Returns the moment some seconds from now. */
 export function inSeconds(seconds: number): Date {
   return new Date(Date.now() + seconds * 1_000);
 }

@@ -3,7 +3,6 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** A request that a partner's server received. */
 export interface PartnerRequest {
   path: string;
   headers: IncomingMessage["headers"];

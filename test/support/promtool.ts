@@ -9,7 +9,6 @@ export function hasPromtool(say: (line: string) => void = console.log): boolean 
   return found;
 }
 
-/** Runs promtool with optional standard input and returns its output. */
 export function runPromtool(args: readonly string[], input = ""): { ok: boolean; output: string } {
   const { status, stdout, stderr } = spawnSync("promtool", args, { encoding: "utf8", input });
   return { ok: status === 0, output: `${stdout}${stderr}` };

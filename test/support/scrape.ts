@@ -13,7 +13,6 @@ export interface Scrape {
   value(name: string, labels?: Record<string, string>): number | undefined;
 }
 
-/** Reads the metrics of a process, like Prometheus. */
 export async function scrape(url: string): Promise<Scrape> {
   const response = await fetch(url);
   const text = await response.text();

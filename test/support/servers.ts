@@ -54,7 +54,7 @@ async function cloneTemplate(): Promise<{ name: string; ownerUrl: string; db: pg
 export async function openTestServers(shardCount = inject("queueShards")) {
   const { name, ownerUrl, db } = await cloneTemplate();
   const logins = inject("logins");
-  // Database 0 may be in use.
+  // The tests do not use Redis database 0, which may contain other data.
   const redisUrl = ON_CLUSTER
     ? inject("redisUrl")
     : withPath(inject("redisUrl"), String(Number(process.env.VITEST_POOL_ID ?? 1)));
@@ -104,7 +104,6 @@ export async function openTestServers(shardCount = inject("queueShards")) {
   };
 }
 
-/** Opens a pool with the service's settings. */
 export function openServicePool(databaseUrl: string, max = 1): pg.Pool {
   const log = openLogger("silent", "test");
   return openPool({

@@ -70,7 +70,6 @@ export async function untilCurrent({ ctx }: TestApi): Promise<void> {
   await untilStarted(() => !ctx.pauses.isOutdated(performance.now()));
 }
 
-/** Starts an API without waiting until it is ready. */
 export async function startApiUnready(
   servers: TestServers,
   env: Environment = {},

@@ -40,12 +40,10 @@ export function findStatementFiles(): string[] {
   return files.filter((file) => file.endsWith(".sql") && files.includes(file.replace(/\.sql$/, ".ts")));
 }
 
-/** The number of line ends in a file. */
 export function countLines(file: string): number {
   return readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;
 }
 
-/** An import of a source file. */
 export interface Import {
   /** Path of the importing file, from the root of the repository. */
   from: string;

@@ -29,7 +29,6 @@ export interface TraceCollector {
 // biome-ignore lint/suspicious/noExplicitAny: the JSON form of OTLP; ReceivedSpan has the fields that tests read.
 type Otlp = any;
 
-/** Opens a collector on a free port. */
 export async function openTraceCollector(): Promise<TraceCollector> {
   const bodies: TraceCollector["bodies"] = [];
   const server = createServer(async (request, response) => {

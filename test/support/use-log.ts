@@ -64,7 +64,6 @@ export function useLog() {
     recoverFrom: async (name: string, of: TlogFiles = files) =>
       recoverTlog(provisioning(db), await settingsOf(of), openLogSource(at(name))),
     policyIn,
-    /** Monitors an export of the log. */
     monitor: async (name: string, options: Partial<Parameters<typeof monitorLog>[0]> = {}) =>
       monitorLog({
         source: openLogSource(at(name)),

@@ -136,7 +136,6 @@ export function useService(wanted: Wanted = {}) {
     anyone: lazily(() => marketClient(now().apis[0]?.url ?? "", null)),
     /** Starts another API for the same users, which closes with the others. */
     startApi: (more: Env = {}) => startApi(now().servers, { ...now().env, ...more }),
-    /** Like `startApi`, without waiting until the API is ready. */
     startApiUnready: (more: Env = {}) => startApiUnready(now().servers, { ...now().env, ...more }),
   };
 }

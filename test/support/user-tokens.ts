@@ -5,7 +5,6 @@ import { pathToFileURL } from "node:url";
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { startPartnerServer } from "./partner-server.ts";
 
-/** A key pair of a token issuer. */
 export interface IssuerKey {
   kid: string;
   alg: string;
@@ -18,7 +17,6 @@ export const TELLS_NOTHING = { log: { warn: () => undefined }, reportToken: () =
 
 let keys = 0;
 
-/** Creates a key pair, by default Ed25519. */
 export async function makeIssuerKey(alg = "EdDSA", kid?: string): Promise<IssuerKey> {
   keys += 1;
   const name = kid ?? `key-${keys}`;
@@ -55,7 +53,6 @@ export function writeKeysFile(...issuers: readonly IssuerKey[]): KeysFile {
   return { url: pathToFileURL(file).href, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
-/** A server that publishes keys by HTTP. */
 export interface KeysServer {
   url: string;
   /** Number of requests that the server received. */

@@ -70,7 +70,6 @@ export function openVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl
   return voucherctl;
 }
 
-/** Opens voucherctl on the servers of a test file. */
 export function useVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl" | "db">) {
   const voucherctl = openVoucherctl(servers);
   return {

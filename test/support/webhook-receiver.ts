@@ -12,7 +12,6 @@ export const WEBHOOK_ENV = {
   WORKER_QUEUES: "webhook",
 };
 
-/** One request as a receiver saw it. */
 export interface ReceivedWebhook {
   /** The path of the request, which distinguishes endpoints. */
   path: string;

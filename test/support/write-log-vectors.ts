@@ -9,7 +9,6 @@ import { hashLeaves, rootOfRange, TreeAppender } from "#tlog/tree.ts";
 import { signCheckpoint } from "./sign-checkpoint.ts";
 import { VECTORS_FILE, type Vectors } from "./write-vectors.ts";
 
-/** The published file of the vectors. */
 export const LOG_VECTORS_FILE = fileURLToPath(new URL("../../docs/log-vectors.json", import.meta.url));
 
 export interface LogVectors {

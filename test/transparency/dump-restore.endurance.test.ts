@@ -46,7 +46,7 @@ it.skipIf(bin === null)(
       const audited = await restored.voucherctl("log", "audit");
       expect(audited).toMatchObject({ leaves: 45, events: 40, lost: 5, problemCount: 0 });
 
-      // The partner's receipt proves a lost redemption.
+      // The partner has a receipt that proves one of the lost redemptions.
       const [receiptFile, policyFile] = [join(files.directory, "receipt"), join(files.directory, "policy")];
       writeFileSync(receiptFile, receipt);
       writeFileSync(policyFile, (await findPublished(restored.db))?.policy ?? "");

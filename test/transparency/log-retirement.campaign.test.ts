@@ -61,7 +61,7 @@ it("after `log retire`, receipts stay valid under the old log's policy; the next
   expect(last).toContain(`\n— ${ORIGIN} `);
   expect(last).toContain(`\n— ${NEXT_ORIGIN} `);
   expect(await leafOf(300)).toBe(sha256("retired/last-checkpoint"));
-  // A worker with the old key signs nothing.
+  // A worker with the retired log's key signs nothing.
   const anchor = readFileSync(files.anchor, "utf8");
   const gone = `The database has the log ${NEXT_ORIGIN}, not ${ORIGIN}.`;
   expect(await run()).toMatchObject({ placed: 0, refused: gone });

@@ -122,7 +122,7 @@ it("log audit --url reports a sealed event after a pending event, and a pending 
     return problems[0]?.replace(entityId, "it");
   };
   for (const chain of chains) expect(await find(chain), chain.name).toBeUndefined();
-  // The public history contains no payloads.
+  // The public history has no payloads, so it cannot show faults in them.
   const misplaced = broken.filter(
     ({ name, expected }) => expected.finding === "sealStatus" && !/ has a payload/.test(name),
   );

@@ -390,7 +390,7 @@ it("a worker sends at most four webhooks at once to an endpoint, and one to a fa
   // One organization may use half of the 48 remaining requests.
   await until(() => requests.used === 16 + 24 && requests.waiting > 0);
   expect(await deliverToTarget(ctx, prompt)).toMatchObject({ delivered: 6 });
-  // Every request that may begin has arrived.
+  // Waits until every request that may begin has arrived.
   const arrived = (ids: readonly string[]) => ids.map((id) => receiver.of(id).length);
   await until(() => [...arrived(failing), ...arrived(slow)].reduce((sum, count) => sum + count) === 16 + 24);
   expect(Math.max(...arrived(failing))).toBe(1);

@@ -363,7 +363,7 @@ function workOf(role: RoleName): Work[] {
   if (role === "pva_log") return statements;
   const sequence = { name: "sequence", text: "", run: () => owner.query("EXECUTE next_log_batch") };
   const work = [...statements, sequence, ...(role === "pva_api" ? IN_FUNCTIONS : [])];
-  // Issuing a batch inserts its vouchers with COPY.
+  // voucherctl issues batches with COPY, which no statement file contains.
   const copy = { name: "copy", text: "", run: () => copyVouchers(owner, [], { id: 1, hashes: [] }) };
   return role === "pva_admin" ? [...work, copy] : work;
 }

@@ -83,7 +83,7 @@ it.each(
   expect(verifyOwn(chain)).toEqual({ sequence, problem: expect.stringMatching(OWN_WORDS[finding]) });
 });
 
-/** A missing member counts as null. */
+/** A member that an event lacks counts as null. */
 const NOTHING = {
   code: null,
   recordHash: null,

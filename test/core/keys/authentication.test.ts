@@ -98,7 +98,7 @@ it("every process refuses a revoked API key and its old secret within a second",
   }
   for (const secret of [made.key, rotated.key])
     expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
-  // A revoked key cannot get a new secret.
+  // A revoked key cannot be rotated.
   await expect(rotateKey.run(provisioning(servers.db), made.id, { grace: 0 })).rejects.toMatchObject({
     code: "not_found",
   });

@@ -285,7 +285,7 @@ it("metric labels contain no code, ticket, token, key, reference or id", async (
     const names = new Set(
       report.samples.filter(({ name }) => name.startsWith("voucher_")).flatMap(({ labels }) => Object.keys(labels)),
     );
-    // Metrics have at most 100 names of brands.
+    // The labels with a bounded number of values. Metrics name at most 100 brands.
     const bounded =
       /^(route|method|status|code|le|batch|state|queue|shard|server|phase|task|message|result|reason|brand)$/;
     expect([...names].filter((name) => !bounded.test(name))).toEqual([]);

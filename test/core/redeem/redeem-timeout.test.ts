@@ -31,7 +31,7 @@ it("a redeem without a worker answers 503 after REDEEM_WAIT_MS, and redeems noth
   expect(added.mock.lastCall?.[2]).toBeLessThanOrEqual(WAIT_MS);
   added.mockRestore();
   expect(await dumpRows(servers.db)).toEqual(before);
-  // The API answers before it withdraws the job.
+  // The API answers first and withdraws the job afterwards.
   await until(async () => (await countJobs(servers, redeemQueue.name)) === 0);
   expect(await servers.redis.keys(`*:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
 });

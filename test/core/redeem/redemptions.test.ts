@@ -70,7 +70,7 @@ it("the list of redemptions covers a time range, and has no next page when the r
   const inRange = all.filter(({ redeemedAt }) => redeemedAt >= from && redeemedAt < to);
   expect(inRange.length).toBeGreaterThan(0);
   expect(await readAll(till, { from, to })).toMatchObject({ listed: inRange, cursor: null });
-  // The same moments in another time zone.
+  // Writes the same moment in another time zone.
   const inZone = (time: string) => new Date(Date.parse(time) + 5_400_000).toISOString().replace("Z", "+01:30");
   expect(await readAll(till, { from: inZone(from), to: inZone(to), limit: "1" })).toMatchObject({ listed: inRange });
   const early = { from: "2000-01-01T00:00:00Z", to: "2000-01-02T00:00:00Z" };

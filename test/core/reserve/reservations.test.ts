@@ -30,7 +30,7 @@ interface Round {
 /** One side of a race: calls its API and returns the answer's outcome. */
 type Action = (round: Round, side: 0 | 1) => Promise<string>;
 
-/** Concurrent rounds of one race, each on its own voucher. */
+/** The number of concurrent rounds of one race, each on its own voucher. */
 const ROUNDS_AT_ONCE = 10;
 
 /** The seed is fixed, so that a failure can be repeated. */

@@ -384,7 +384,7 @@ it("all workers share one schedule of sweeps, and restore the schedule after Red
   const startedAt = performance.now();
   const workers = await Promise.all(Array.from({ length: 3 }, () => startWorkers(servers, env)));
   await until(async () => (await finished()) >= 6);
-  // The workers together sweep once in each interval.
+  // All workers together sweep once per interval of 300 ms.
   expect(await added()).toBeLessThanOrEqual(Math.ceil((performance.now() - startedAt) / 300) + 1);
   await servers.redis.flushdb();
   await until(async () => (await finished()) >= 2);

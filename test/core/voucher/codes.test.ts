@@ -239,7 +239,7 @@ it("normaliseCode maps spellings with other case, separators or look-alikes to t
   );
 });
 
-// The layouts are those of xkeyboard-config 2.35.
+// The keyboard layouts are those of xkeyboard-config 2.35.
 it.each([
   ["German", "7QM4ß0YK6ßAZ2Wß859F", "7QM4-0ZK6-AY2W-859F"],
   ["French", "èA?')àWK-)QYéZ)_(çF", "7QM4-0ZK6-AY2W-859F"],

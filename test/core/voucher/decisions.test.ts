@@ -87,7 +87,7 @@ describe("decideReservation", () => {
     if (naming !== "code" && !namesLive) return { kind: "refused", code: "reservation_ended" };
     switch (reservationCase) {
       case "ownLive":
-        // A repeat extends nothing: it has the same ticket, end and secret.
+        // A repeated reserve extends nothing: its answer has the same ticket, end and secret.
         return { kind: "repeated", reservation: makeReservation("ownLive") };
       case "foreignLive":
         return { kind: "refused", code: "voucher_reserved" };

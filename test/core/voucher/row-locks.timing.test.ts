@@ -21,7 +21,7 @@ import { useService } from "../../support/use-service.ts";
 /** Unused vouchers, issued before any lock, so that a test does only the measured work while it holds a lock. */
 let unused: IssuedVoucher[];
 
-/** The jobs that each of the two workers runs at once: so few that the jobs of one voucher can occupy all. */
+/** The number of jobs that each of the two workers runs at once: so few that one voucher's jobs can occupy them all. */
 const CONCURRENCY = 8;
 /** How long a redeem waits for a locked row. An answer after twice this time means two waits. Milliseconds. */
 const REDEEM_LOCK_MS = 5_000;
@@ -163,7 +163,7 @@ describe("while many vouchers' rows are locked", () => {
       locked.map(({ id }) => id),
       async () => {
         const redemptions = locked.map(({ id }) => redeemDirectly(id));
-        // One commit batch contains this voucher and the locked ones. It redeems this one only if it skips those.
+        // A commit batch with this voucher and the locked ones redeems this voucher only if it skips the others.
         expect(await redeemDirectly(free.id)).toMatchObject({ reply: { kind: "redeemed" } });
         return { redemptions };
       },

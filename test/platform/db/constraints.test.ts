@@ -393,7 +393,7 @@ const REJECTED: Record<string, Make[]> = {
       return redemption({ ticket: other.ticket })(id);
     },
   ],
-  // Event 1 is the issue of the voucher.
+  // Each voucher already has event 1, its issue.
   voucher_events_pkey: [sealed({ sequence: 1 }), pending({ sequence: 1 })],
   voucher_events_sequence_check: [pending({ sequence: 0 })],
   voucher_events_no_fork: [sealed({ previous_hash: Buffer.from(GENESIS_HASH, "hex") })],
@@ -568,7 +568,7 @@ it.each([
     `DELETE FROM voucher_events; DELETE FROM voucher_events WHERE seal_status = 'Pending'; TRUNCATE voucher_events;
      TRUNCATE voucher_events CASCADE`,
   ],
-  // Postgres chooses the dependent table that rejects first.
+  // Which dependent table rejects the statement first depends on Postgres, so the message has no name.
   [
     "is not allowed",
     `TRUNCATE vouchers CASCADE; TRUNCATE batches CASCADE; TRUNCATE products CASCADE; TRUNCATE brands CASCADE;

@@ -167,7 +167,6 @@ function demandsValue(condition: string, column: string): boolean {
   return new RegExp(`\\b${column} = |= (\\w+\\.)?${column}\\b`).test(condition);
 }
 
-/** One node of a plan, as EXPLAIN prints it. */
 interface PlanNode {
   "Node Type": string;
   "Relation Name"?: string;

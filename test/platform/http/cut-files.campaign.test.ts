@@ -14,7 +14,7 @@ const { api, db, partner } = useService({ apis: [{ ISSUER_API: "true" }], worker
 const WAYS = (["HTTP/1.1", "HTTP/1.0", "nginx as it is installed"] as const).filter(
   (way) => hasProgram("curl") && (way.startsWith("HTTP") || hasProgram("nginx")),
 );
-/** The size of the file of `serve-large-file.ts`. */
+/** The size of the file that `serve-large-file.ts` serves. Bytes. */
 const WHOLE = 32 * 2 ** 20;
 /** curl's exit status for a file with fewer bytes than its Content-Length. */
 const PARTIAL = 18;

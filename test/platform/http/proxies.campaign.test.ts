@@ -9,7 +9,7 @@ import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** The maximum that the service allows. */
+/** The maximum that the service allows. Milliseconds. */
 const REDEEM_WAIT_MS = 60_000;
 
 const ORIGIN = "https://vouchers.test";

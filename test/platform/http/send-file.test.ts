@@ -150,7 +150,7 @@ it("a file is refused at once if the reader's sign-in ends during its generation
   await isFree();
 });
 
-/** More than the kernel buffers for a reader that reads nothing. */
+/** More than the kernel buffers for a reader that reads nothing. MiB. */
 const MEGABYTES = 16;
 const large: Parts = async function* () {
   for (let made = 0; made < MEGABYTES; made += 1) yield "x".repeat(2 ** 20);
@@ -270,7 +270,7 @@ async function serve(parts: Parts, limits: Partial<typeof FILE_LIMITS> = {}, con
   };
 }
 
-/** A file of the maximum size for the limits above. */
+/** Yields a file of the maximum size that the limits above allow. */
 async function* small() {
   yield "id,code\n";
 }

@@ -11,7 +11,7 @@ import { findSteadyPort } from "../../support/steady-port.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** Longer than all other steps of closing take together, even on a busy machine. */
+/** Longer than all other steps of closing take together, even on a busy machine. Milliseconds. */
 const REDEEM_WAIT_MS = 5_000;
 
 const { servers, keys, issue } = useService({ apis: [], workers: [] });

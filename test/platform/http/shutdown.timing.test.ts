@@ -10,7 +10,7 @@ it("a stopping API closes idle connections after two seconds, and without connec
   const measure = async () => {
     const idle = await startApi(servers, {}, CONNECTION_LIMITS);
     const unused = await startApi(servers, {}, CONNECTION_LIMITS);
-    // The client keeps this connection open.
+    // The client keeps this connection open, so closing waits for it.
     await (await fetch(`${idle.url}/healthz`)).text();
     const unusedMs = await closeTime(unused);
     const idleMs = await closeTime(idle);

@@ -9,10 +9,10 @@ import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 
-/** A limit so low that many calls exceed it even on the slowest machine. */
+/** A limit per second, so low that many calls exceed it even on the slowest machine. */
 const RPS = 3;
 const STORM = 30;
-/** Far above the number of calls that these tests make in a second. */
+/** Calls per second, far above what these tests send. */
 const AMPLE = 100_000;
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8RC";
 

@@ -219,7 +219,7 @@ it("a caller soon gets the outcome unknown if Redis has lost its job", async () 
   expect(await asked).toMatchObject(isUnknown("Redis no longer has the job"));
 });
 
-/** Data of any job, because all jobs are in one shard. */
+/** Data of any job. A queue with several shards would choose the shard by the data. */
 const SUM = { a: 1, b: 2 };
 
 it.each([
@@ -499,7 +499,7 @@ it("one owner may have 250 queued jobs and 1 250 waiting callers, which all get 
   asked.push(call(1, 2));
   expect(awaited.askForPlace(SUM)).toBe(false);
   await untilQueued(250);
-  // The queue accepts another owner's job at once.
+  // The first owner has no place left, but another owner has.
   expect(awaited.askForPlace({ a: 1, b: 3 })).toBe(true);
   const other = call(1, 3);
   await untilQueued(251);

@@ -189,7 +189,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-(child.pid as number), signal);
   } catch {
-    // The process has ended meanwhile. `check` reports that.
+    // The process has ended already. `check` reports that.
   }
 }
 

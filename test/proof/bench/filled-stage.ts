@@ -18,7 +18,7 @@ const STRIDES = [611_953, 611_957];
 /** Time between two redemptions: 10 000 a day. Milliseconds. */
 const REDEMPTION_MS = 8_640;
 const DAY_MS = 86_400_000;
-/** Connections that insert rows: one for each core of a small server. */
+/** The number of connections that insert rows: one for each core of a small server. */
 const LOADERS = 2;
 
 /** How many vouchers the database has at the start, and how many are redeemed: at most three eighths. */

@@ -65,7 +65,7 @@ type How = { kills: number; seed: number; root: string; signal: AbortSignal; say
  */
 export async function playKills(contender: ContenderId, how: How): Promise<KillsVerdict> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-kills-"));
-  // If root runs this program, Postgres runs as another user, who must read this folder.
+  // Under root, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort());
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());

@@ -195,7 +195,7 @@ function readUsage({ postgresPid }: BenchServers, { running, stage }: Player): R
   const redisPids = WITHOUT_REDIS.includes(running.id) ? null : running.redisPids;
   return {
     api: readCpuMicros(running.apiPids),
-    // Some contenders' workers start a server.
+    // Some contenders' workers start a server as a child process.
     worker: readCpuMicros(running.workerPids.flatMap(withChildren)),
     redis: redisPids?.length === 0 ? Number.NaN : readCpuMicros(redisPids ?? []),
     postgres: readCpuMicros(processesFor(postgresPid, new URL(stage.databaseUrl).pathname.slice(1))),

@@ -27,7 +27,7 @@ export type BenchServers = Awaited<ReturnType<typeof openBenchServers>>;
  */
 export async function openBenchServers(say: (line: string) => void) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-bench-"));
-  // If root runs this program, Postgres runs as another user, who must read this folder.
+  // Under root, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const memoryMb = Math.floor(totalmem() / 4 / 2 ** 20);
   const postgres: LocalPostgres = {

@@ -12,7 +12,7 @@ import { openDeployment } from "./deployment.ts";
 const URL = "http://127.0.0.1:13080";
 /** Maximum duration of a stop. A process that hangs while it drains ends itself after 15 seconds. Milliseconds. */
 const NOT_HUNG_MS = 14_000;
-/** Maximum time to stop the idle containers, as a multiple of the duration of one command in a container. */
+/** Maximum duration of stopping the idle containers, in durations of one command in a container. */
 const STOP_COMMANDS = 10;
 /** The start time of the API and the workers without other load. Milliseconds. */
 let startMs = 0;

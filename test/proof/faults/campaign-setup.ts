@@ -19,11 +19,11 @@ const ORGANIZATIONS = 2;
  * starts again with the first ones.
  */
 const VOUCHERS_PER_LOOP_SECOND = 6;
-/** Users who claim and buy. They soon empty each offer, so a new offer follows every few seconds. */
+/** The number of users who claim and buy. They soon empty each offer, so a new offer follows every few seconds. */
 const SHOPPERS = 4;
 const OFFER_SUPPLY = 8;
 const OFFER_EVERY_MS = 3_000;
-/** The second deployment tests isolation, which needs little load. */
+/** Number of loops of partners in the second deployment. It tests isolation, which needs little load. */
 const SECOND_LOOPS = 3;
 const SECOND_VOUCHERS = 1_500;
 

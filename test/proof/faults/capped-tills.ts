@@ -5,7 +5,7 @@ import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
 import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
 import type { SuppliedKey, SuppliedVoucher } from "./history.ts";
 
-/** The key's daily limit, so low that the callers reach it during the faults. */
+/** The key's limit of redemptions per day, so low that the callers reach it during the faults. */
 const MAX_PER_DAY = 8;
 const TILLS = 4;
 const VOUCHERS = 2_000;

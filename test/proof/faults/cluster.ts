@@ -40,7 +40,6 @@ export interface ClusterOptions {
   redisCluster?: boolean;
 }
 
-/** An API process and its address. */
 export interface ApiProcess {
   process: ServiceProcess;
   url: string;
@@ -216,7 +215,7 @@ async function startHotCopy(postgres: FaultyDatabase, maker: Maker): Promise<Hot
 /** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
 export async function openCluster(options: ClusterOptions) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-faults-"));
-  // If root runs the tests, Postgres runs as another user, who must read this folder.
+  // Under root, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const logs = join(directory, "logs");
   mkdirSync(logs);
@@ -298,7 +297,6 @@ export function embedded(postgres: FaultyDatabase): FaultPostgres {
   throw new Error("this needs the embedded Postgres");
 }
 
-/** The API and worker processes of a deployment. */
 export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "workers">): ServiceProcess[] {
   return [...apis.map((api) => api.process), ...workers];
 }

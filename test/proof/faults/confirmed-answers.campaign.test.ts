@@ -101,7 +101,7 @@ it.each(
 /** Starts a primary whose commits wait for a standby, a service with its own Redis, and a receiver of webhooks. */
 async function start() {
   const directory = mkdtempSync(join(tmpdir(), "voucher-confirmed-"));
-  // If root runs the tests, Postgres runs as another user, who must read this folder.
+  // Under root, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort(), { standby: true });
   await postgres.start();

@@ -204,7 +204,7 @@ it("a process disconnects from a database that becomes read-only", async () => {
 
 it("a process accepts a promoted synchronous standby, and refuses a standby that lacks commits", async () => {
   const directory = mkdtempSync(join(tmpdir(), "voucher-promotions-"));
-  // If root runs the tests, Postgres runs as another user, who must read this folder.
+  // Under root, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort(), { standby: true });
   await postgres.start();

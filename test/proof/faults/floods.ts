@@ -51,7 +51,6 @@ function basic(password: string): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`flood:${password}`).toString("base64")}` };
 }
 
-/** Creates the organization that sends floods. */
 export async function makeFlooder(db: pg.Pool): Promise<Flooder> {
   const partner = await makePartner(db);
   const [voucher] = await issueVouchers(db, partner, 1);

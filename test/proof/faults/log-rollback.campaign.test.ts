@@ -35,7 +35,7 @@ beforeEach(async () => {
   servers = await openTestServers();
   files = makeTlogFiles();
   directory = mkdtempSync(join(tmpdir(), "voucher-rollback-"));
-  // If root runs the tests, Postgres runs as another user, who must read this folder.
+  // Under root, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
 });
 

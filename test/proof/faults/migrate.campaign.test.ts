@@ -98,7 +98,7 @@ describe("a migration of a table that a long transaction is reading", () => {
   });
 });
 
-/** Vouchers for half a minute of calls: two every 40 ms. */
+/** The number of vouchers for half a minute of calls: two every 40 ms. */
 const CALLED_MAX = 850;
 
 it("at most a tenth of calls fail while a migration waits for a long read of vouchers", async () => {

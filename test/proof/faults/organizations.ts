@@ -110,7 +110,6 @@ export function startPartners(
   });
 }
 
-/** The vouchers that the loops will use next. */
 export function upcomingOf({ vouchers, turn }: Organization): string[] {
   const from = (turn * LOOPS_PER_ORGANIZATION) % vouchers.length;
   return vouchers.slice(from, from + UPCOMING_TURNS * LOOPS_PER_ORGANIZATION).map(({ id }) => id);

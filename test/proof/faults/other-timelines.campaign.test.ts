@@ -88,7 +88,7 @@ it("a deployment fails over to its synchronous standby while a promoted older ba
 /** Starts a Postgres. Processes opened with `open` use the same Redis. All end with the test. */
 async function openOriginal(how: { standby?: boolean } = {}) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-timelines-"));
-  // If root runs the tests, Postgres runs as another user, who must read this folder.
+  // Under root, Postgres runs as another user, who must read this folder.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort(), how);
   const users: DatabaseUser[] = [];

@@ -121,7 +121,7 @@ it("the overview shows no red fault in a failover of three seconds", async () =>
 /** Maximum time until the overview shows a fault. Milliseconds. */
 const KNOWN_MS = 20_000;
 
-/** So few concurrent callers that any machine can serve them. */
+/** The number of concurrent callers, so low that any machine can serve them. */
 const ORDERS_AT_ONCE = 4;
 const BUSY_ORDERS_AT_ONCE = 16;
 

@@ -19,10 +19,10 @@ export type Growth = (typeof GROWTHS)[number];
 const COMMITTED_MS = 8_000;
 
 /**
- * Sets the server's files back, makes its log grow, and restores the right files. Meanwhile all processes must refuse
- * the server, because their writes would be lost, and their reads would be older than earlier answers. Even starting
- * processes can refuse it, because Redis has a mark that the files lack. So no other fault affects Postgres or Redis
- * meanwhile.
+ * Replaces the server's files with older ones, makes its log grow, and restores the right files. Meanwhile all
+ * processes must refuse the server, because their writes would be lost, and their reads would be older than earlier
+ * answers. Even starting processes can refuse it, because Redis has a mark that the files lack. So no other fault
+ * affects Postgres or Redis meanwhile.
  */
 export const setBackTarget = target<Growth>(
   15_000,

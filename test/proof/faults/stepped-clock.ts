@@ -12,7 +12,7 @@ export function hasFakeTime(say = (line: string): void => void process.stderr.wr
   return isThere();
 }
 
-/** Tolerance for rounding, because the host's clock and the database's show whole milliseconds. */
+/** Tolerance for rounding, because the host's clock and the database's show whole milliseconds. Milliseconds. */
 export const ROUNDING_MS = 2;
 
 /** A larger change is a jump. Only a process that has not read the clock before accepts a jump. Milliseconds. */

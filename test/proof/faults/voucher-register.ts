@@ -180,7 +180,7 @@ class RegisterOf {
     }
     if (ask.operation !== "reserve") return null;
     if (status === 200) return [reservationsByTicket.get(body.ticket)?.startedAtMs ?? Number.POSITIVE_INFINITY];
-    // A lost primary may have had other rows.
+    // If a primary was lost, it may have had rows that no longer exist.
     if (this.#history.losses.length > 0) return null;
     const own = (reservationsByVoucher.get(ask.voucher.id) ?? []).filter(({ keyId }) => keyId === ask.key.id);
     return own.map(({ startedAtMs }) => startedAtMs).filter((ms) => this.#clock.last(ms) >= sentAtMs - ROUNDING_MS);

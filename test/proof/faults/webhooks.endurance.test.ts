@@ -12,7 +12,7 @@ import type { ServiceProcess } from "./service-process.ts";
 
 /** The number of kills of workers. WEBHOOK_KILLS=1000 for a long run. */
 const KILLS = Number(process.env.WEBHOOK_KILLS ?? 20);
-/** Vouchers redeemed between two kills. Every second one has a reservation, which expires before the redemption. */
+/** The number of vouchers redeemed between two kills. Every second one has a reservation, which expires first. */
 const REDEEMS_PER_KILL = 10;
 /** In this many kills, Redis is emptied once, and Postgres restarts once. */
 const SERVER_FAULT_EVERY = 10;

@@ -53,7 +53,7 @@ it("a flood of answered requests and unread responses uses bounded memory", asyn
   // client does not read.
   (await open("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000))).pause();
   expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
-  // Waits until the process has collected its garbage.
+  // Waits until the process has collected so much garbage that its memory has hardly grown.
   await until(async () => (await residentMiB()) - before < GROWTH_MAX_MIB);
 });
 

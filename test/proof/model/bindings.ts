@@ -15,7 +15,7 @@ export class Bindings {
   /** The database's time before and after the call whose answer is compared. */
   window = { from: new Date(0), to: new Date(0) };
 
-  /** Sets a variable before the first answer. */
+  /** Gives a variable of the model its value before the first answer. */
   bindText(name: string, value: string): void {
     this.#texts.set(name, value);
   }

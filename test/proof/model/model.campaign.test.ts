@@ -37,7 +37,7 @@ const runs = Number(process.env.MODEL_RUNS || DEFAULT_RUNS);
 const seed = Number(process.env.MODEL_SEED || 20_261_121);
 const path = process.env.MODEL_PATH || "";
 const replayPath = process.env.MODEL_REPLAY || "";
-/** The maximum length of a history. */
+/** The maximum number of steps in a history. */
 const STEPS_MAX = 200;
 /** Far longer than the runs take, so that fast-check has time to shrink a failure. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 4_000;

@@ -66,7 +66,6 @@ interface SuspendChoice {
   suspended: boolean;
 }
 
-/** Suspends a voucher, or resumes it. */
 export const suspendStep: fc.Arbitrary<Step> = fc
   .record<SuspendChoice>({ suspend: someVoucher, suspended: fc.boolean() })
   .map((choice) =>

@@ -33,7 +33,6 @@ interface Answer {
   body: any;
 }
 
-/** A partner request of a step. */
 export interface Call {
   /** The kind under which the test counts the step. */
   kind: string;
@@ -64,7 +63,6 @@ export async function makeCall(world: World, call: Call, expected: Expected): Pr
   return answer.body;
 }
 
-/** Counts an outcome of a step. */
 export function count({ tally }: World, outcome: string): void {
   tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
 }

@@ -68,7 +68,6 @@ export interface RedeemBody {
   note?: string | null;
 }
 
-/** The resources of the functions in this file. */
 export interface OneTransactionContext {
   pool: pg.Pool;
   tokenSecrets: TokenSecret[];

@@ -15,7 +15,7 @@ import { respondJson } from "../../../../src/platform/http/respond.ts";
 import { listen } from "../../../../src/platform/http/server.ts";
 import { closeOnSignal, configureProcess } from "../../../../src/platform/process.ts";
 
-/** Connections per process: eight for each of two cores. */
+/** Connections of each process to Postgres: eight for each of two cores. */
 const POOL_MAX = 16;
 
 /**
