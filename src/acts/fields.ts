@@ -44,7 +44,7 @@ export interface Field<Value = unknown> {
   commandOnly?: boolean;
   /** `people`: only commands and forms have the field. `programs`: only JSON has it. Elsewhere its value is null. */
   onlyFor?: "people" | "programs";
-  /** Its name in JSON, if that differs from the field's name. */
+  /** The name in JSON, if it differs from the field's name. */
   jsonName?: string;
   /** Whether a link to the form may supply the value. */
   fromLink?: boolean;
@@ -52,7 +52,7 @@ export interface Field<Value = unknown> {
 
 /** How the interfaces treat a kind of field. By default, they show the field's hint. */
 interface Kind {
-  /** The option of a command. `list`: it may be repeated. */
+  /** How the option of a command takes a value. `list`: the option may be repeated. */
   option: {
     takes: "nothing" | "text" | "choice" | "list" | "file";
     hint?(field: Field): string;

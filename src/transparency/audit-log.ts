@@ -21,9 +21,9 @@ const CHUNK_BUNDLES = 256;
 
 interface TlogAudit extends Problems {
   leaves: number;
-  /** Sealed events whose batch has a position in the tree. */
+  /** Sealed events whose leaf has a position in the tree. */
   events: number;
-  /** Sealed events whose batch has no position in the tree yet. */
+  /** Sealed events whose leaf has no position in the tree yet. */
   waiting: number;
   /** Events without a payload that later events list as erased. Their hashes are compared like all others. */
   erased: number;

@@ -65,8 +65,8 @@ interface DeliveryContext extends Confirming {
  * succeeds. Postgres makes a voucher's next delivery due only when the previous delivery has ended.
  */
 export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
-  // This read takes turns by target, because the target's organization is not known yet. Later reads take turns by
-  // organization.
+  // Targets take turns for this read, because their organizations are not known yet. Organizations take turns for later
+  // reads.
   const target = await ctx.webhookReads.run(endpointId, () => findTarget(ctx.pool, endpointId));
   const nothingSent = { delivered: 0, retried: 0, failed: 0 };
   if (target === null) return nothingSent;

@@ -102,7 +102,7 @@ export class FanOut {
 /** Organizations with a locked target. Only their rows in the outbox wait. */
 class LockedOrganizations {
   readonly #ids = new Set<string>();
-  /** When to wait for the next of these organizations, on the monotonic clock. Milliseconds. */
+  /** Before this time on the monotonic clock, no locked organization is tried. Milliseconds. */
   #waitAt = 0;
 
   get ids(): string[] {

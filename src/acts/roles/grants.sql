@@ -40,7 +40,8 @@ GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
 -- Finds what audit entries and sent forms contain about a user, in the same way as an erasure.
 GRANT EXECUTE ON FUNCTION named_users(jsonb) TO pva_admin;
 
--- Processes add random marks only with this function, and remember them: a server without them has lost commits.
+-- Processes add random marks only with this function. A server that lacks a mark which a process knows has lost
+-- commits.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
 GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
 

@@ -48,7 +48,7 @@ const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
 const REPEAT_AFTER_MS = 20;
 /** Capacity for items that wait for a lock, as a share of `waitingMax`. Other items need the rest of the jobs. */
 const SLOW_PATH_SHARE = 1 / 4;
-/** Maximum share of this capacity for one group, which is the items that wait for the same lock. */
+/** Maximum share of {@link SLOW_PATH_SHARE} for one group: the items that wait for the same lock. */
 const GROUP_SHARE = 1 / 2;
 /** If no item of a group is decided for this long, its items beyond the group's share get `busy`. Milliseconds. */
 const STALLED_AFTER_MS = 1_000;

@@ -83,7 +83,7 @@ export function openWorkerMetrics(measured: Measured, wings: readonly MetricsPar
   return openMetrics("worker", wings, (metrics) => recordProcess(metrics, measured));
 }
 
-/** Number of dropped lines that scrapes have already counted. */
+/** Number of dropped log lines that scrapes have already counted. */
 let countedLines = 0;
 
 function recordProcess(metrics: ServiceMetrics, { pool, stalls }: Measured): void {

@@ -9,7 +9,7 @@ import type { CanaryJob, RedeemJob, RedeemReply } from "./job.ts";
 
 /** Pause between two canaries (test jobs) of a shard. Milliseconds. */
 const EVERY_MS = 5_000;
-/** Minimum pause between two canaries of a process. With over twenty shards, each gets fewer. Milliseconds. */
+/** Minimum pause between two canaries of a process. With over twenty shards, each shard gets fewer. Milliseconds. */
 const APART_MS = 250;
 /** Pause after a canary without an answer. Milliseconds. */
 const AGAIN_MS = 1_000;

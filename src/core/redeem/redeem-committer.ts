@@ -69,8 +69,8 @@ export function openRedeemCommitter(
     onAnnounced: () => void;
   },
 ): RedeemCommitter {
-  // An API process may not know of a new limit. Then the database refuses a redemption above it, and names the key.
-  // After that, this worker reads the key's limit itself, until the key has none.
+  // An API process may not know of a key's new daily limit. Then the database refuses a redemption above it, and names
+  // the key. After that, this worker reads the key's limit itself, until the key has none.
   const newlyCapped = new Set<string>();
   return openVoucherCommitter({
     pool: ctx.pool,

@@ -207,7 +207,7 @@ function recordRedeemWait(
  * Every redeem ends here. Proves the outcome that was found, then answers. Before it answers that nothing was redeemed,
  * it ends every attempt up to now under the reference, including the call's own job, which may be delivered again. If
  * it finds a redemption then, it answers with that redemption.
- * @throws AppError the refusal; `redeem_unknown` when no end could be committed, for example during a redemption.
+ * @throws AppError the refusal; `redeem_unknown` when the attempts could not be ended, for example during a redemption.
  */
 async function proveAndAnswer(ctx: Deps, attempt: Attempt, found: FoundOutcome): Promise<RedeemResponse> {
   if (found.kind === "redeemed") return redemptionResponse(ctx, found.redemption, false);

@@ -35,7 +35,7 @@ export const anyUser: Access<string | null, UserDeps> = {
 /**
  * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without the header. A
  * user has one limit for browsing, where the token is optional, and another for acquisitions. Anonymous requests and
- * failed ones count against limits of the address.
+ * failed ones count against limits of the caller's address.
  */
 function authenticateUser(deps: UserDeps, optional: boolean): RequestHandler {
   const limiter = optional ? deps.limits.browse : deps.limits.take;

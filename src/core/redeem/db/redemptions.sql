@@ -158,7 +158,7 @@ SELECT $1::text, $2::text, $3::text, EXISTS (SELECT FROM log_tree AS t WHERE t.o
 -- name: lock_references(organization_id, external_ref)
 -- Locks references in shared mode until the transaction ends, without waiting. Returns the positions of the references
 -- that could not be locked, because another transaction is ending them. Later statements see every row of
--- reference_ends that was committed before the locks were granted. No row is added while they are held.
+-- reference_ends that was committed before the locks were granted. No row is added while these locks are held.
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref));
 

@@ -15,7 +15,7 @@ import { Statements } from "../../../platform/db/statements.ts";
 import type { StoredStatus, Suspension } from "../voucher.ts";
 import { CHAIN_HEAD } from "./vouchers.ts";
 
-/** A suspended or resumed batch with vouchers whose histories lack the event. */
+/** A suspended or resumed batch with vouchers whose histories lack the event about it. */
 const DUE = { batchId: text, dueAt: timestamptz };
 export type DueSuspension = Row<typeof DUE>;
 
