@@ -70,7 +70,7 @@ try {
   const config = readApiConfig(env, CONFIG_PARTS);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
-  // Begins the transparency log without an operator's command only on the embedded database.
+  // Only on the embedded database, the transparency log begins without an operator's command.
   const [log] = servers.embedded && !given.LOG_KEY_FILE ? await loadParts("start") : [];
   const localTlog = (await log?.use(LOCAL_DIRECTORY, config.baseUrl)) ?? null;
   if (log !== undefined && localTlog !== null) {

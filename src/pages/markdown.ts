@@ -47,7 +47,7 @@ export async function renderMarkdown(source: string, addressOf: ReadLink, readPr
         markup
           .replaceAll(/<table>.*?<\/table>/gs, stackTable)
           .replaceAll(/<p>(<img [^>]*>)<\/p>/g, '<div class="scroll" tabindex="0">$1</div>')
-          // A screen reader cannot read out an empty heading.
+          // Replaces empty headings by cells, because a screen reader cannot read out an empty heading.
           .replaceAll(/<th(?: [^>]*)?><\/th>/g, "<td></td>"),
     },
     renderer: {

@@ -201,7 +201,7 @@ ${rows.map(renderRow)}</tbody>${total.length === 0 ? null : html`<tfoot>${render
 /** Shown after the last page of a list. */
 export const NO_FURTHER = "The list ends here. There are no further entries.";
 
-/** For a table with too many columns for a phone. */
+/** The option of {@link renderTable} for a table with too many columns for a phone. */
 export const STACKS = { stacks: true } as const;
 
 /** A number, with or without a unit. */

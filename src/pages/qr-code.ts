@@ -1,7 +1,7 @@
 import { encode } from "uqr";
 import { type Html, html } from "./html.ts";
 
-/** White modules around a QR code (ISO/IEC 18004, section 5.3.8). */
+/** Width of the white border around a QR code (ISO/IEC 18004, section 5.3.8). Modules. */
 const QUIET_ZONE = 4;
 
 /** The QR code of a text, as a scalable image. Black on white, because not every reader reads inverted codes. */

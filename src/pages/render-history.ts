@@ -11,7 +11,7 @@ export function renderLife(entries: readonly Html[], { t } = ENGLISH): Html {
   return renderSection("life", t("chain.happened"), html`<ol class="life">\n${entries}</ol>\n`);
 }
 
-/** What an entry shows: its sentence; in addition the redemption's facts; in addition the payload. */
+/** What an entry shows: only its sentence, also the redemption's facts, or also the payload. */
 type Detail = "sentence" | "facts" | "payload";
 
 function factsOf({ payload }: PartnerEvent, redeemed: VoucherHistory["redemption"]): Fact[] {

@@ -271,7 +271,7 @@ function* findUnsafe({ NODE_TLS_REJECT_UNAUTHORIZED, DEBUG = "" }: Environment):
   if (NODE_TLS_REJECT_UNAUTHORIZED === "0")
     yield "NODE_TLS_REJECT_UNAUTHORIZED is 0: any server could read what this process sends; unset it, and name your " +
       "authority in NODE_EXTRA_CA_CERTS";
-  // The Redis client prints its commands, including the password, to debug channels with this name.
+  // The Redis client prints its commands, including the password, to debug channels that begin with REDIS_CHANNEL.
   const reaches = (pattern: string) =>
     pattern.startsWith(REDIS_CHANNEL) ||
     (pattern.includes("*") && REDIS_CHANNEL.startsWith(pattern.split("*", 1)[0] ?? ""));

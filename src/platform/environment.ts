@@ -24,7 +24,7 @@ export const OPS_OFF = "off";
  */
 export type Variables = { [key: string]: z.ZodType | Variables };
 
-/** The types of the values of a table's variables. */
+/** The types of the values in a table of {@link Variables}. */
 export type VariableValues<Table> = {
   [Key in keyof Table]: Table[Key] extends z.ZodType ? z.output<Table[Key]> : VariableValues<Table[Key]>;
 };
@@ -252,7 +252,7 @@ export const VARIABLES = {
   /** Whether requests to partners and operators may use any address and port, and no TLS. Never in production. */
   privateReceivers: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   alerts: {
-    /** Null: no messages are sent. The address contains a password. */
+    /** Where messages about faults are sent. The address contains a password. Null: none are sent. */
     url: orNull(z.string()).meta(secret("ALERT_URL")),
     /** The secret that signs requests to ALERT_URL. Null: the requests are not signed. */
     secret: orNull(

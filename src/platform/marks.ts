@@ -24,7 +24,7 @@ export interface Memory extends ServerStart {
   readonly newest: Mark | null;
   /** The newest mark that every promoted standby must have. */
   readonly lasting: Mark | null;
-  /** The accepted losses: all that were committed before the newest mark, and perhaps later ones. */
+  /** The losses of data that operators accepted: all committed before the newest mark, and perhaps later ones. */
   readonly acceptedLosses: readonly string[];
 }
 

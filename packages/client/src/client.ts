@@ -110,7 +110,7 @@ export function voucherClient(settings: Settings) {
     /** The calls of a back office. They need the scope `voucher.issue`. */
     issuer: issuerCalls(call, settings.patienceMs ?? PATIENCE_MS),
 
-    /** Moves the times of a sandbox. A second call moves them again. */
+    /** Moves the times of a sandbox into the past, as if `seconds` had passed. A second call moves them again. */
     advanceSandbox: (seconds: number) =>
       call<Schemas["SandboxAdvance"]>("POST", "/sandbox/advance", { seconds }, { repeats: false }),
   };
@@ -140,7 +140,7 @@ async function findVoucherId(call: Call, codeOrTicket: string): Promise<string |
   return seen?.voucher.id ?? null;
 }
 
-/** Wraps a refusal, which proves nothing about earlier attempts, in an OutcomeUnknown. Returns other errors. */
+/** Makes a refusal, which proves nothing about earlier attempts, an OutcomeUnknown. Other errors stay unchanged. */
 function unknownAfter(error: unknown): unknown {
   if (!(error instanceof VoucherRefused)) return error;
   return new OutcomeUnknown(`It is not proved whether the voucher was redeemed. ${error.message}`, { cause: error });

@@ -46,7 +46,7 @@ export async function verifyStatement(statement: Statement, csv: string, policy?
   if (policy !== undefined) await verifyNote(statement, policy);
 }
 
-/** Checks that a log of the policy has signed the totals and the hash. @throws InvalidStatement */
+/** Checks that a log of the policy has signed the statement's totals and hash. @throws InvalidStatement */
 export async function verifyNote(statement: Statement, policy: string): Promise<void> {
   const note = parseNote(statement.note ?? "");
   if (note === null) throw new InvalidStatement("The statement has no note.");

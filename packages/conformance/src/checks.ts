@@ -16,7 +16,7 @@ export interface CheckResult {
 /** The number of unused vouchers that the checks need. */
 export const VOUCHERS_NEEDED = 12;
 
-/** How long a slow response takes. Milliseconds. */
+/** How long the proxy delays a slow response. Milliseconds. */
 const SLOW_MS = 3_000;
 /** The `Retry-After` of the proxy's own 503 responses. */
 const RETRY_AFTER_SECONDS = 2;

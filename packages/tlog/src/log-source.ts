@@ -97,7 +97,7 @@ export async function readServedCheckpoint(
 /** The data of a bundle's leaves in a tree of this size. @throws NotAccepted when the copy lacks the data. */
 export async function readBundle(source: LogSource, index: number, size: number): Promise<Uint8Array> {
   const width = tileWidth({ level: 0, index }, size);
-  // If the copy is of a larger tree, it may have only the full bundle.
+  // Tries the full bundle too, because a copy of a larger tree may have only that.
   for (const servedWidth of width === TILE_WIDTH ? [width] : [width, TILE_WIDTH]) {
     const bytes = await source.read(formatTilePath({ level: null, index, width: servedWidth }));
     if (bytes === null) continue;

@@ -23,7 +23,7 @@ it("@sigstore/verify refuses a receipt with a changed leaf, index, node, size, r
   const leaf = leaves[index] ?? "";
   const lines = receipt.split("\n");
   const last = lines.findIndex((line) => line.startsWith("— vouchers"));
-  // The lines with the index, the nodes, the origin, the size, the root and the log's signature.
+  // Changes the receipt's lines with the index, the nodes, the origin, the size, the root and the log's signature.
   for (const at of [2, 3, 4, 5, 6, last - 4, last - 3, last - 2, last]) {
     const line = lines[at] ?? "";
     const place = line.length - 4;

@@ -42,7 +42,7 @@ export function openProgress(
   response.once("close", () => left.abort());
   let ended: AbortSignal | null = null;
   return {
-    /** Begins the page on the first call. @throws RunLeft, SignInEnded. */
+    /** Shows the progress. The first call begins the page. @throws RunLeft, SignInEnded. */
     advance(done: number, total: number, soFar?: object): void {
       if (response.closed || stopping.aborted) throw new RunLeft();
       ended ??= watchForEnd(async () => !(await run.stillHolds()), left.signal);

@@ -38,7 +38,7 @@ export const text: Column<string> = { type: "text" };
 export const uuid: Column<string> = { type: "uuid" };
 export const timestamptz: Column<Date> = { type: "timestamp with time zone" };
 
-/** A text column that holds only these values. */
+/** A text column that holds only the values of the type `T`. */
 export function textOf<T extends string>(): Column<T> {
   return { type: "text" };
 }

@@ -189,8 +189,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Shares a mark, unless another server is in use or a newer mark is shared. Returns whether this process may use the
-   * mark. Never rejects.
+   * Shares a memory with a new mark, unless another server is in use or a newer mark is shared. Returns whether this
+   * process may use that memory. Never rejects.
    */
   async #share(next: Memory): Promise<boolean> {
     const told = await this.#hear(next.deploymentId);

@@ -314,7 +314,7 @@ function listOr(none: string, words: string, list: readonly string[]): string {
 
 /**
  * Whether the session's schema is right. A migration needs a schema for the tables, and all other programs need the
- * schema that has them. If there are no tables at all, a later error reports this.
+ * schema that has them. If no schema has them, a later error reports the missing tables.
  */
 function isOfTables({ use, schema, hasTables, hasForeignTable, schemas }: ServerFacts): boolean {
   if (use !== "migration") return hasTables || schemas.length === 0;

@@ -42,9 +42,9 @@ export interface WorkerOptions {
 const SEND_MAX_MS = 250;
 
 /**
- * How often a job runs again after its worker was lost or frozen. If many processes end, a job can lose two workers. A
- * second run is harmless, because of the job's deadline or its rows in Postgres. The limit ends a job that crashes
- * every worker.
+ * Maximum number of times that a job runs again after its worker was lost or frozen. If many processes end, a job can
+ * lose two workers. A second run is harmless, because of the job's deadline or its rows in Postgres. The limit ends a
+ * job that crashes every worker.
  */
 const STALLED_MAX = 3;
 

@@ -8,7 +8,7 @@ interface Facts {
   shards: number;
 }
 
-/** The oldest release of Redis with sharded channels, which carry the replies. */
+/** The oldest release of Redis with sharded channels, which carry workers' replies. */
 const VERSION_MIN = 7;
 
 const ACCESS: Check<Viewed> = {

@@ -127,7 +127,7 @@ function traceRequest(start: StartSpan, incoming: IncomingMessage, run: (traced:
     },
   };
   const inside = trace.setSpan(parent, span);
-  // Binds the request to its context, because events of its body are emitted outside of it.
+  // Binds the request to its context, because events of the request's body are emitted outside that context.
   context.bind(inside, incoming);
   context.with(inside, () => run(traced));
 }

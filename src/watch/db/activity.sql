@@ -63,7 +63,7 @@ UPDATE activity_counted AS a SET counted_until = $1::timestamptz, clock_trusted_
 
 -- name: read_activity(organization_id?)
 -- The counts of an organization, or of all organizations except sandboxes, in the last 60 minutes and 48 hours. Returns
--- at least one row, for its times. If nothing was counted, the counts in it are null.
+-- at least one row, for `now` and `completeUntil`. If nothing was counted, the counts in it are null.
 SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemptions, s.claims
   FROM activity_counted AS a
  CROSS JOIN (SELECT clock_timestamp() AS now OFFSET 0) AS clock

@@ -100,7 +100,7 @@ export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | 
     const { from, isReset } = await lockActivity(tx, { clockTrustedAt: trustedAt, until, hoursMax: KEPT_HOURS });
     if (from >= until && !isReset) return false;
     const end = new Date(Math.max(from.getTime(), Math.min(until.getTime(), from.getTime() + STEP_MS)));
-    // Old counts are deleted once an hour, or after a reset.
+    // Deletes old counts once an hour. After a reset, which goes back in time, also deletes the counts to repeat.
     if (isReset || hourOf(from) !== hourOf(end)) {
       const kept = new Date(end.getTime() - KEPT_HOURS * HOUR_MS);
       const before = isReset ? from : new Date(end.getTime() + HOUR_MS);
