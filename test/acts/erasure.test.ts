@@ -253,7 +253,7 @@ it("a redemption that waited for an erasure keeps its texts until the next erasu
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-/** Ways for a user to get a voucher of an offer: the call, and the statement that records the same acquisition. */
+/** Ways for a user to get an offer's voucher: the call, and the statement that records the same claim or purchase. */
 const ACQUISITIONS = [
   {
     kind: "claim",

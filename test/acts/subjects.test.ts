@@ -9,7 +9,7 @@ import { useVoucherctl } from "../support/voucherctl.ts";
 const env = { OPS_TOKEN, OPS_WRITABLE: "true", METRICS_PORT: "0", ISSUER_API: "true" };
 const { api, servers, db, as } = useService({ users: true, env });
 
-/** Subjects of different users that look the same or differ only in blanks. */
+/** User ids of different users that look the same or differ only in blanks. */
 const SUBJECTS = [
   "zoë",
   "zoe\u0308",
@@ -25,7 +25,7 @@ const SUBJECTS = [
   "\u00a0",
 ];
 
-/** The tables in which the entry points store the subject. */
+/** The tables in which the entry points store a user's id. */
 const TABLES = ["claims", "members", "referrer_contracts"];
 const usersIn = async (table: string) =>
   (await db.query<{ userId: string }>(`SELECT user_id AS "userId" FROM ${table}`)).rows.map(({ userId }) => userId);

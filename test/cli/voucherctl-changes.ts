@@ -23,7 +23,7 @@ export interface Change {
   printed?: unknown;
   /** The arguments in the audit entry. Absent: the test checks only their names. */
   given?: State;
-  /** Fields that something else changed since the previous command, with their values before this command. */
+  /** Fields changed by something else since the previous command, with their values before this command. */
   from?: State;
   /** The changed fields with their new values. Null: the command changes nothing and writes no audit entry. */
   to: State | null;

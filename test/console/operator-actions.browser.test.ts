@@ -24,7 +24,7 @@ it.each(
   await linkReferrer(acting);
 });
 
-/** An operator's page without scripts, and a page with scripts for axe. */
+/** An operator's page without scripts, and one with scripts for axe, which checks accessibility. */
 interface Acting {
   page: Page;
   inspector: Visit;

@@ -236,7 +236,7 @@ it("the transparency log's page shows numbers of logged and served events, witne
 });
 
 it("the transparency log's page shows why the log stopped, and links to the remedy", async () => {
-  // Replaces the anchor in one step, because a running worker reads it.
+  // Replaces the log's anchor file in one step, because a running worker reads it.
   writeFileSync(`${files.anchor}.new`, await signCheckpoint(tlogKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
   renameSync(`${files.anchor}.new`, files.anchor);
   const visited = await visit("about:blank");

@@ -33,7 +33,7 @@ const OWN_TICKETS: Record<string, string> = {
   announce_expired_reservations: "of reservations that the transaction has expired",
 };
 
-/** Statements without an organization, which read from all organizations for operators only. */
+/** Statements without an organization, which read all organizations, but only for operators. */
 const ACROSS_ORGANIZATIONS = ["find_key_place", "find_organization_of_webhook", "select_organizations_with_brands"];
 
 /** Searches by every identifier, and compares the organization afterwards. A test below runs each search. */

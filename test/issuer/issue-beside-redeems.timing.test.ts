@@ -55,7 +55,7 @@ async function measureBesideIssue(key: string, issueRef: string, codes: readonly
   return besideMs;
 }
 
-/** Redeems vouchers one by one while `goOn` returns true, and returns the 99th percentile of the durations. */
+/** Redeems vouchers one by one while `goOn` returns true. Returns the 99th percentile of the durations. */
 async function measureRedeems(codes: readonly string[], goOn = () => true): Promise<number> {
   const till = partnerClient(service.url, keys.till.key);
   const durations: number[] = [];

@@ -49,7 +49,7 @@ it("untilReady fails after a minute if a process accepts a connection and stays 
   const reason = processes.untilReady(url).catch(({ message }) => message);
   const [socket] = await once(server, "connection");
   onTestFinished(() => socket.destroy());
-  // Test files that ran in this process before may still set other limits.
+  // Earlier test files in this process may have set other limits, which still apply.
   expect(limit).toHaveBeenCalledWith(60_000);
   vi.setSystemTime(Date.now() + 60_000);
   late.abort();

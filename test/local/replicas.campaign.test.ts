@@ -82,7 +82,7 @@ describe("beside npm start", () => {
   beforeAll(async () => {
     folder = makeFolder();
     port = await findSteadyPort();
-    // A redeem may take as long as a slow machine needs.
+    // The redeem wait is as long as a slow machine needs.
     const env = { ...SECRET, PORT: String(port), RATE_LIMIT_RPS: "0", QUEUE_SHARDS: "2", REDEEM_WAIT_MS: "60000" };
     started = run([pathOf("src/local/start.ts"), "--workers", "1", "--apis", "2"], env, folder);
     await until(

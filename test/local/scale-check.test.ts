@@ -46,7 +46,7 @@ it("partsOf returns the busiest running API and the busiest running worker for r
   ]);
 });
 
-/** Parts that are busy for these shares of the time. */
+/** Makes parts (processes and servers) that are busy for these shares of the time. */
 function parts(api: number, worker: number, redis: number, postgres: number | null): Part[] {
   const busy = { API: api, worker, Redis: redis, Postgres: postgres };
   return (["API", "worker", "Redis", "Postgres"] as const).map((name) => ({ name, busy: busy[name], processes: 1 }));

@@ -455,7 +455,7 @@ describe("claims and buys that one transaction decides", () => {
   });
 });
 
-/** Makes a contract end at a moment. The service itself never changes the end of an accepted contract. */
+/** Returns a function that makes a contract end at a moment. The service never changes an accepted contract's end. */
 const endContract = (id: string) => (moment: Date) =>
   bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
 const setMoment = (update: string, id: string) => (moment: Date) => servers.db.query(update, [moment, id]);

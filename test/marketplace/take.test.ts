@@ -230,7 +230,7 @@ describe("a payment", () => {
     expect(replies.map(outcome)).toEqual(["200", "200", "200"]);
     const ids = replies.map((reply) => reply.body.voucher.id);
     expect(ids).toEqual([one.vouchers[0], other.vouchers[0], one.vouchers[1]].map((voucher) => voucher?.id));
-    // An unknown listing or product belongs to no organization, so the earlier payment does not matter.
+    // An unknown listing or product belongs to no organization, so the used payment reference has no effect.
     await expectRefused(404, "listing_not_found", () => client.buyListing("lst_unknown", body));
     await expectRefused(404, "product_not_found", () => client.buyProduct("prd_unknown", body));
   });
@@ -361,7 +361,7 @@ async function makeSupply(count: number, options: Parameters<typeof makeOffer>[2
   return { ...offer, linkCode: code, contractId };
 }
 
-/** Makes another product of a brand and returns its id. */
+/** Makes another product of the brand. Returns the product's id. */
 async function makeSister({ brandId }: TestPartner): Promise<string> {
   const id = `prd_sister_${newUser()}`;
   await servers.db.query(

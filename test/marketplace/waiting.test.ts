@@ -45,7 +45,7 @@ it("a buy that waits for a locked voucher gets another batch's voucher if that v
   });
 });
 
-/** Prepares a batch without vouchers to acquire. Returns a function that adds one and returns its id. */
+/** Prepares a batch with no voucher to acquire. Returns a function that adds one and returns the voucher's id. */
 type Prepare = (partner: TestPartner) => Promise<() => Promise<string | undefined>>;
 
 /** Ways for a batch to get its first vouchers after the API has read a request. */

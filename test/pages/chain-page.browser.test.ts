@@ -433,7 +433,7 @@ async function visitForged(chain: Chained, forge: (markup: string) => string, op
   return visited;
 }
 
-/** Pastes a text into the page and waits for this part of the page's message. */
+/** Pastes a text into the page and waits until the page's message contains `says`. */
 async function paste(page: Page, text: string, says: string) {
   await page.getByLabel("Payload of one entry").fill(text);
   await page.getByRole("button", { name: "Hash and compare" }).click();

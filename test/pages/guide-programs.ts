@@ -13,7 +13,7 @@ export const PROGRAM_OF: Record<string, string> = {
   python: "python3",
   php: "php",
 };
-/** The guide's examples that have their own file. */
+/** Examples of the guide that are in files of their own. */
 const EXAMPLES: Snippet[] = [
   { language: "python", name: "checkout.py" },
   { language: "php", name: "checkout.php" },

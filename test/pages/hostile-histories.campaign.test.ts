@@ -80,7 +80,7 @@ it.each(
     return isEqual(lines, expected) ? [] : [{ name, verdict, lines }];
   });
   expect({ wrong, stderr }).toEqual({ wrong: [], stderr: "" });
-  // This test takes long, because the shell starts five programs for each history.
+  // The test takes long, because the shell starts five programs for each history.
 });
 
 function isEqual(lines: unknown[], expected: unknown[]): boolean {

@@ -327,7 +327,7 @@ describe("the guide's order with several vouchers", () => {
 });
 
 describe("the client in TypeScript, installed from its package", () => {
-  /** Packs the client like its publisher, and unpacks it where npm installs packages. */
+  /** Packs the client as its publisher does, and unpacks it where npm installs packages. */
   beforeAll(async () => {
     const packages = join(directory, "node_modules");
     mkdirSync(packages);

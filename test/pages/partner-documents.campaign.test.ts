@@ -126,7 +126,7 @@ it.each([
       .replaceAll(/&(lt|gt|quot|amp|#x27);/g, (_, name: string) => characters[name] ?? ""),
   );
   expect(snippets.length).toBeGreaterThan(0);
-  // The other programs must be the contents of the tabs for other languages.
+  // The programs that are no snippets must be the contents of the tabs for other languages.
   const programs = plain.filter((code) => !snippets.includes(code));
   expect(plain.filter((code) => !programs.includes(code))).toEqual(snippets);
   const files = ["checkout.py", "checkout.php"].map((name) => readFileSync(`docs/${name}`, "utf8"));

@@ -84,7 +84,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
       if (path === voucher || path.startsWith("/r/")) {
         expect(await visited.page.evaluate("document.querySelector('.face .logo').naturalWidth")).toBeGreaterThan(0);
       }
-      // The browser's console reports the status of the ended link.
+      // The browser's console reports the status of the page for an ended link.
       await expectSound(visited, `customers, ${path.replace(/(vch_)?\w{12,32}/, "x")}, ${look}`, "404");
     }
   });

@@ -23,7 +23,7 @@ it.each([
   ...NOT_PUBLIC,
   ...NOT_PUBLIC.flatMap((address) => [`::ffff:${address}`, `64:ff9b::${address}`, `64:ff9b:1::${address}`]),
   ...GROUPS.map(({ a, b, c, d }) => `2002:${a}${b}:${c}${d}::808:808`),
-  // Each NAT64 prefix length has the IPv4 address in other bytes. A translator ignores the remaining bytes.
+  // The place of the IPv4 address depends on the length of the NAT64 prefix. Other bytes have no effect.
   ...GROUPS.slice(0, -1).flatMap(({ a, b, c, d }) => [
     `64:ff9b:1:${a}${b}:00${c}:${d}00:808:808`,
     `64:ff9b:1:08${a}:00${b}:${c}${d}:808:808`,

@@ -140,7 +140,7 @@ function recordCalls(url: string, key: string) {
     { as = key, authorization }: { as?: string; authorization?: string } = {},
   ) => {
     const requestId = `log-test-${requests.size}`;
-    // The line names each key that has worked in this process, so that operators find all of its calls.
+    // The log line names a key that has worked in this process, so that operators find all of the key's calls.
     const known = { keyId: keys.till.id, organizationId: partner.organizationId };
     requests.set(requestId, { method, ...(as === key && known), ...expected });
     const headers = { "x-request-id": requestId, ...(authorization && { authorization }) };

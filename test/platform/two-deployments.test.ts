@@ -73,7 +73,7 @@ async function expectReadyAfter(
     working = true;
   });
   try {
-    // On a busy machine, Postgres may answer too late for some probes.
+    // On a busy machine, Postgres may answer some probes too late.
     const found = await until(async () => {
       const response = await fetch(`${reader.url}/readyz`);
       const body = await response.json();

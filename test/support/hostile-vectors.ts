@@ -17,7 +17,7 @@ const beside =
   (events) =>
     void Object.assign(events[sequence - 1] ?? {}, members);
 
-/** Rewrites a payload and recomputes all hashes and links from there, so that only the content reveals the change. */
+/** Rewrites a payload and all hashes and links from that event on, so that only the content reveals the change. */
 const payload =
   (sequence: number, write: (text: string) => string, members: Event = {}): Change =>
   (events) => {

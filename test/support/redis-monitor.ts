@@ -7,7 +7,7 @@ import { until } from "./until.ts";
 
 /** Records the commands that Redis, or each master of a cluster, receives. */
 export interface RedisMonitor {
-  /** Counts the commands so far with a key of this prefix in the URL's database. Other test files use others. */
+  /** Counts the commands so far with a key of this prefix, in the URL's database. Other files use other databases. */
   count(keyPrefix: string): Promise<number>;
   close(): void;
 }

@@ -4,7 +4,7 @@ import { WEBHOOK_EVENT_TYPES } from "../../src/webhooks/api/webhooks.ts";
 import { FanOut } from "../../src/webhooks/fan-out.ts";
 
 it("each notification causes a new read of the webhook outbox, even during the end of a read", async () => {
-  // Lets a run that finds nothing end, which takes fewer microtasks than these.
+  // Gives a run that finds nothing time to end, which takes fewer turns than these.
   for (let turns = 0; turns < 40; turns++) {
     let looks = 0;
     const ctx = {

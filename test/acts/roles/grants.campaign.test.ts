@@ -369,7 +369,7 @@ function workOf(role: RoleName): Work[] {
 }
 
 interface Right {
-  /** The right in the syntax of GRANT and REVOKE. */
+  /** The right as GRANT and REVOKE write it. */
   words: string;
   kind: string;
   table: string;

@@ -156,7 +156,7 @@ function makeWork() {
   };
 }
 
-/** Waits some turns of the event loop, so that everything finishes that does not wait for the test. */
+/** Waits some turns of the event loop, so that all work ends that does not wait for the test. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -82,7 +82,7 @@ it.each(
   const { end } = await flood(kind);
   try {
     for (const [name, call] of Object.entries(calls)) {
-      // All operators share the connections of this kind, so the flood delays these calls too.
+      // All operators share this kind of connection, so the flood delays their other calls too.
       if (kind === "operatorReads" && call.kind === kind) continue;
       expect([name, (await call.send()).status]).toEqual([name, 200]);
     }

@@ -80,7 +80,7 @@ it("an API key stops working at its end, even right after a call", async () => {
     return Date.now() < expiresAt.getTime() ? { expiresAt, short, first } : null;
   });
   expect(isThrough(first)).toBe(true);
-  // The service uses the database's clock, which is within milliseconds of this process's clock on one machine.
+  // The service uses the database's clock, which differs from this process's clock by milliseconds.
   expect(await lastCallThrough(short.key)).toBeLessThanOrEqual(expiresAt.getTime() + 50);
 });
 
@@ -205,7 +205,7 @@ function call(
   });
 }
 
-/** Expects a refusal that contains nothing about the voucher. HEAD responses have no body to check. */
+/** Expects a refusal without data of the voucher. HEAD responses have no body to check. */
 function expectRefused({ status, body }: Reply, expected: { status: number; code: string }): void {
   expect(status).toBe(expected.status);
   if (body === null) return;

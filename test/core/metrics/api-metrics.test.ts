@@ -330,7 +330,7 @@ it("an API's metrics report the event loop's longest stall since the last scrape
 const reported = async (name: string, labels?: Record<string, string>) =>
   (await scrape(api.metricsUrl)).value(name, labels);
 
-/** Scrapes until the report has the expected values. The API may count a call after its response. */
+/** Reads the metrics until they have the expected values. The API may count a call after its response. */
 async function untilReported(target: { metricsUrl: string }, wanted: (report: Scrape) => boolean): Promise<Scrape> {
   return until(async () => {
     const report = await scrape(target.metricsUrl);

@@ -104,7 +104,7 @@ it("concurrent probes of /readyz share one check of the servers, however long th
     const only = await api.ctx.probes.connect();
     const probe = () => send("GET", `${api.url}/readyz`);
     const probes: ReturnType<typeof probe>[] = [];
-    // The result of an earlier probe may still be reused.
+    // /readyz may still repeat an earlier result.
     await until(() => {
       probes.push(probe());
       return looked.mock.calls.length > 0;
@@ -116,7 +116,7 @@ it("concurrent probes of /readyz share one check of the servers, however long th
     looked.mockRestore();
     return { checks, statuses };
   };
-  // The probes share a result for half a second, and a busy machine may need several such periods for all of them.
+  // Probes within half a second share a result. A busy machine may need several half seconds for all probes.
   await expectFairRound(5, measure, ({ checks, statuses }) => checks < 20 && String(statuses) === "200");
 });
 

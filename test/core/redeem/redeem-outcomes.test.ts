@@ -81,7 +81,7 @@ it("a redeem that answered redeem_timeout redeems nothing later, even if its job
   const reply = await asked;
   expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
   expect(reply.body.error).toContain("This attempt redeemed nothing.");
-  // A clock that was set back by an hour moves the deadline an hour later.
+  // A later deadline has the effect of a clock that was set back by an hour.
   const { deadlineMs, ...data } = JSON.parse(job);
   const late = { ...data, deadlineMs: deadlineMs + 3_600_000 };
   expect(await runRedeemJob(worker, jobId, late)).toEqual({ kind: "late" });
@@ -181,7 +181,7 @@ it.each(
   const endsBefore = await ends();
   const { status, body } = await redeem(externalRef.normalize());
   expect(`${status} ${body.code}`).toBe(answer);
-  // The reference in the Unicode form that an earlier release stored causes no write either.
+  // A reference in the Unicode form that an earlier release stored causes no write either.
   if (answer.startsWith("429")) expect((await redeem(externalRef)).status).toBe(429);
   expect(await ends()).toEqual(endsBefore);
   expect(await runRedeemJob(worker, newAttempt(id), before)).toMatchObject({ kind: "redeemed" });

@@ -30,7 +30,7 @@ import { openWorkerContext, testConfig, type WorkerContext } from "../../support
 import { issueVoucher, makePartner, provisioning, type TestPartner } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 
-// Some tests insert redemptions without a change of their vouchers, so this file does not check the invariants.
+// Some tests insert redemptions but do not change the vouchers, so this file does not check the invariants.
 
 let servers: TestServers;
 let partner: TestPartner;
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** A time so late that it has no effect on completeUntil. */
+/** A time so late that it never limits completeUntil. */
 const FAR = new Date("2999-01-01");
 
 describe("a redemption that is inserted and not committed", () => {

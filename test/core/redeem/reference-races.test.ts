@@ -137,7 +137,7 @@ function redeemAtOnce(vouchers: IssuedVoucher[], refOf: (id: string) => string):
   return Promise.all(redeems);
 }
 
-/** Runs `work` with the group committers of two more workers and returns the number of deadlocks in the database. */
+/** Runs `work` with two more workers' group committers (they redeem in batches). Returns the number of deadlocks. */
 async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) => Promise<void>): Promise<number> {
   // Makes new connections detect a deadlock before their lock timeout ends the wait.
   await servers.db.query(

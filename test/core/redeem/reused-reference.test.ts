@@ -112,7 +112,7 @@ it("a redeem without a reply answers otherVoucher if another call has used its r
 it("a redeem of an expired voucher answers otherVoucher if its reference is used before the refusal", async () => {
   const { code } = await issue({ validUntil: new Date(Date.now() + 1_000) });
   await untilPast(servers.db, new Date(Date.now() + 1_000));
-  // The API's first read finds no redemption, and its second read finds one.
+  // The reference is used between the API's first read, which finds no redemption, and its second read.
   let answer = {};
   const submit = vi.spyOn(api.ctx.referenceEnds, "submit").mockImplementationOnce(async (request) => {
     submit.mockRestore();

@@ -149,7 +149,7 @@ it("reserve after a reservation's end succeeds for another key, and records the 
   expect(second.body.ticket).not.toBe(first.ticket);
   const old = await readReservation(first.ticket);
   expect(old.state).toBe("Expired");
-  // The recorded end is the reservation's end, not the time of the record.
+  // The row has the reservation's end, not the time at which the end was recorded.
   expect(old.ended_at).toEqual(old.expires_at);
   const fresh = await readReservation(second.body.ticket);
   expect(fresh).toMatchObject({ state: "Live", key_id: keys.rival.id });

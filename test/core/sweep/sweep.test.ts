@@ -301,7 +301,7 @@ it("a voucher with an overdue Pending event gets one seal job, which seals the e
   await appendPending(db, recent.id, 1);
   expect((await sweep(ctx)).items.requestSeals).toBe(1);
   expect((await readRecorded(db, recent.id)).sealedSequence).toBe(1);
-  // The second request adds no job, because the first one's job is still in the queue.
+  // The second request adds no job, because the job of the first is still in the queue.
   await sweep(ctx);
   const waiting = await servers.redis.lrange(`${servers.shardOf(late.id).prefix}:seal:wait`, "0", "-1");
   expect(waiting.filter((jobId) => jobId.startsWith(late.id))).toHaveLength(1);
@@ -499,7 +499,7 @@ it("finished jobs in every queue and shard are removed after a set time, even if
     await finish(key, state, `old-${state}`, Date.now() - keptMs - 1_000);
     await finish(key, state, `new-${state}`, Date.now() - keptMs + 60_000);
   }
-  // `broken` stands for a shard whose server fails.
+  // `broken` is a shard whose server fails.
   const [broken, ...answering] = sets as [(typeof sets)[0], ...typeof sets];
   await servers.redis.rename(`${broken.key}:${broken.state}`, `${broken.key}:away`);
   await servers.redis.set(`${broken.key}:${broken.state}`, "not a set");

@@ -333,7 +333,7 @@ const BEFORE_HANDLER = new Set<string>([
   "body_too_large",
   "unsupported_encoding",
 ]);
-/** The kinds of access whose refusals have a test, each with the code. */
+/** Pairs of a kind of access and a refusal's code that have a test. */
 const tested = new Set<string>();
 
 /** Whether this operation is the first with this code among those that share the handlers of access and body. */

@@ -95,7 +95,7 @@ it("a batcher refuses an owner beyond its share of waiting items, but refuses no
   running.succeed();
   const second = await next();
   expect(second.items).toEqual(["crowd 0", "crowd 1", "crowd 2", "neighbour"]);
-  // The batcher accepts the owner's item again, because items that no longer wait do not count.
+  // The batcher accepts this owner's item again, because only waiting items count.
   const again = batcher.submit("crowd 7");
   second.succeed();
   (await next()).succeed();
@@ -338,7 +338,7 @@ function resultOf(item: string): string {
   return `done ${item}`;
 }
 
-/** Waits some turns of the event loop, so that everything finishes that does not wait for the test. */
+/** Waits some turns of the event loop, so that all work ends that does not wait for the test. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

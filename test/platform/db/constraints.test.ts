@@ -66,7 +66,7 @@ it("redemptions_closed and reference_generation have one row each, with times in
   await rejected(CHECK, "redemptions_complete_in_milliseconds", closing);
 });
 
-/** Rows of tables, and the changes that Postgres rejects, by the constraint. */
+/** Rows of tables, with changes of each that Postgres rejects, by the constraint that rejects them. */
 const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][] = [
   [
     "products",

@@ -142,7 +142,7 @@ export async function openStage(
   const partner = await createPartner(voucherctl, capped ? UNREACHED_CAPS : []);
   const userKeysUrl = await useLocalUserKeys(directory);
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
-  // The next statement reports the loss of an idle connection.
+  // Ignores the loss of an idle connection, because the next statement reports it.
   db.on("error", () => undefined);
 
   /** Issues vouchers. `how` has options of `batch issue`: a validity, or a file for the codes. */

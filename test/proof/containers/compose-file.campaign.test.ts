@@ -114,7 +114,7 @@ it("docker-compose.yml runs the service unprivileged and read-only, with limits 
       pids_limit: expect.any(Number),
       logging: expect.objectContaining({ options: { "max-size": expect.any(String), "max-file": expect.any(String) } }),
     });
-    // A process drains for up to 15 seconds.
+    // Docker must wait for longer than the 15 seconds in which a process may drain.
     expect(Number.parseInt(String(stop_grace_period), 10), name).toBeGreaterThan(15);
   }
 });

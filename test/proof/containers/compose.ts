@@ -14,7 +14,7 @@ const URL = "http://127.0.0.1:13080";
 const NOT_HUNG_MS = 14_000;
 /** Maximum duration of stopping the idle containers, in durations of one command in a container. */
 const STOP_COMMANDS = 10;
-/** The start time of the API and the workers without other load. Milliseconds. */
+/** How long the API and the workers take to start without other load. Milliseconds. */
 let startMs = 0;
 let deployment: Awaited<ReturnType<typeof openDeployment>>;
 let codes: string[] = [];
@@ -30,7 +30,7 @@ function assertAnswered(withinMs: number): void {
   assert.ok(deployment.slowestMs < withinMs, `the slowest call took ${deployment.slowestMs} of ${withinMs} ms`);
 }
 
-/** Redeems while operators do something, or servers fail. Expects every confirmed redemption afterwards, once. */
+/** Redeems while operators do something, or servers fail. Expects that each confirmed redemption then exists once. */
 async function redeemDuring(work: () => Promise<unknown>): Promise<void> {
   deployment.slowestMs = 0;
   codes = await deployment.redeemDuring(codes, work);

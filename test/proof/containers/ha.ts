@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openDeployment } from "./deployment.ts";
 
-// The failures that the profile ha survives.
+// Tests the failures that the profile ha survives.
 
 const PG_NODES = ["ha-pg-1", "ha-pg-2", "ha-pg-3"];
 const REDIS_NODES = [1, 2, 3, 4, 5, 6].map((n) => `ha-redis-${n}`);
@@ -43,7 +43,7 @@ async function untilWhole(): Promise<string> {
 }
 
 /**
- * Redeems while servers fail. Expects every confirmed redemption afterwards. Prints the duration of the slowest call.
+ * Redeems while servers fail. Expects that all confirmed redemptions then exist. Prints the slowest call's duration.
  */
 async function redeemDuring(what: string, fault: () => Promise<unknown>): Promise<void> {
   deployment.slowestMs = 0;

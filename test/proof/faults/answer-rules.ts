@@ -64,7 +64,7 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
   return "the answer is not documented";
 }
 
-/** `register.ts` judges the status that a look-up shows. */
+/** Checks a look-up's answer, except the voucher's status, which `voucher-register.ts` checks. */
 function findLookUpFault({ ask, body }: Exchange<AskFor<"lookUp">>, records: Records): string | null {
   if (body.id !== ask.voucher.id) return "it shows another voucher";
   if (body.reservation === null) return null;

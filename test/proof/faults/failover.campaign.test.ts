@@ -252,7 +252,7 @@ async function reserveAndRedeem(till: PartnerClient): Promise<number[]> {
   return replies.map(({ status }) => status);
 }
 
-/** Repeats this with new vouchers until both calls answer 200. */
+/** Repeats `reserveAndRedeem` with new vouchers until both calls answer 200. */
 async function untilBothSucceed(till: PartnerClient): Promise<void> {
   await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200));
 }

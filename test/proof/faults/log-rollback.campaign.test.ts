@@ -142,7 +142,7 @@ async function expectCopied({ api, reached, redeem }: Awaited<ReturnType<typeof 
   await late.close();
 }
 
-/** Recovers the log from an export, once the worker has released the tree. */
+/** Recovers the log from an export, once the worker has released the lock of the log's tree. */
 async function recover(db: pg.Pool, mirror: string) {
   return untilStarted(async () =>
     recoverTlog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {

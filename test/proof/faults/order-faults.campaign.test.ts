@@ -167,7 +167,7 @@ it("answers before a promotion agree with answers after the promotion, even if w
   postgres.cutOffStandby();
   const first = ask(asks[0] as PartnerAsk, api);
   const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-  // The primary shows the redemption that the standby lacks.
+  // Waits until the primary shows the redemption, which the standby lacks.
   await until(async () => {
     await cluster.db.query(end);
     return (await countRedemptions([redeemed.id])) === 1;

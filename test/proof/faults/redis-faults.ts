@@ -6,7 +6,7 @@ export const redisTarget = target(
   (random) => {
     const weights = { kill: 2, killAndLoseTail: 3, killAndLoseEverything: 1, freeze: 3, failOver: 1 };
     const action = random.weigh(weights);
-    // So long that callers get answers before the failover ends.
+    // A failover lasts so long that callers get answers before it ends.
     return { action, forMs: action === "failOver" ? random.between(3_500, 5_000) : random.between(0, 1_200) };
   },
   ({ cluster: { redis, replica, workerWire }, pause, redisTurn }, { action, forMs }) =>

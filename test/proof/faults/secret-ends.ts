@@ -15,7 +15,7 @@ export function checkSecretEnds({ exchanges, secretEnds }: History): Violation[]
   const endsOf = Map.groupBy(secretEnds, ({ secret }) => secret);
   const broken = exchanges.flatMap((exchange): Violation[] => {
     const { ask } = exchange;
-    // The public history needs no key.
+    // Claims, purchases and reads of the public history send no key.
     if (ask.operation === "acquire" || ask.operation === "publicEvents") return [];
     const ends = endsOf.get(ask.key.secret) ?? [];
     const found = { detail: `${ask.operation} with ${ask.key.id}`, exchanges: [exchange] };

@@ -32,7 +32,7 @@ export class ServiceProcess {
   #exited: Promise<number | null> = Promise.resolve(null);
   #endExpected = false;
   #restart: NodeJS.Timeout | undefined;
-  /** The log's length at the last start. */
+  /** The length of the log file at the last start. */
   #logStart = 0;
   /** When the process was frozen. `untilMs` is infinite during a freeze. Milliseconds of the monotonic clock. */
   readonly freezes: { fromMs: number; untilMs: number }[] = [];

@@ -50,7 +50,7 @@ it.skipIf(!isThere)(
     await untilStarted(async () => (await fetch(`${api.url}/readyz`).catch(() => null))?.ok);
     apis.push(api);
     await goOn();
-    // The service refuses erasures while a process of 0.1.0 runs.
+    // Erasures were tried, but the service refuses them while a process of 0.1.0 runs.
     expect(history.of("erase").length).toBeGreaterThan(0);
     expect(history.of("erase").filter(isConfirmed)).toEqual([]);
     apis.shift();

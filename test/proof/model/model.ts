@@ -318,7 +318,7 @@ export function extendVoucher(model: Model, name: VoucherName, end: number, reas
 export const endName = ({ name, extensions }: Pick<Voucher, "name" | "extensions">) =>
   `VALID_UNTIL_${name}_${extensions}`;
 
-/** Adds events for ended validities to the chains. No other answer changes. */
+/** Adds an expired event to the chain of each voucher whose validity has ended. Other answers stay the same. */
 export function sweep(model: Model): void {
   for (const voucher of Object.values(model.vouchers)) {
     const isRecorded = voucher.chain.findLast(({ type }) => type === "expired" || type === "extended");

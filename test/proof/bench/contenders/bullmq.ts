@@ -38,7 +38,7 @@ if (process.env.PORT === undefined) {
   work.use(queue.on("error", onError));
   work.use(events.on("error", onError));
   await Promise.all([queue.waitUntilReady(), events.waitUntilReady()]);
-  // Each waiting job adds a listener.
+  // Each waiting job adds a listener, so their number has no limit.
   events.setMaxListeners(0);
   await serveRedeems(baseline, async (job) => {
     const added = await queue.add("redeem", job, { jobId: redeemId(job) });
