@@ -14,5 +14,5 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF): ApiContext
   return Object.assign({}, core, ...each("open").map((open) => open(core)));
 }
 
-/** The context of an API process. Its type does not show what the wings have opened. */
+/** The context of an API process. Its type does not show what optional features (wings) have opened. */
 export type ApiContext = ApiCore;

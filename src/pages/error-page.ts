@@ -44,7 +44,7 @@ export function renderErrorPage(
 ): Html {
   const { title, main } = describeError(site, refusal, status, requestId, language, {
     forDevelopers,
-    // The page of a brand's error names the storefront with the brand.
+    // The page of a brand's error names the storefront beside the brand, so the error does not name it again.
     storefrontUrl: top === null && !(refusal instanceof BrandedError) ? site.storefrontUrl : null,
   });
   return layOut(site, {

@@ -14,7 +14,7 @@ import {
 } from "../../pages/operator-frame.ts";
 import type { Action, ActionDeps, Present } from "./action.ts";
 
-/** Maximum number of products in a choice. */
+/** Maximum number of products from which a form lets the operator choose. */
 const PRODUCTS_MAX = 1_000;
 
 /** The values of a form by field, as sent by the browser. */

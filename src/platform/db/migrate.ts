@@ -86,8 +86,8 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
       await dropUnfinishedIndexes(client);
       await runLibrary(client, directory);
     });
-    // Runs after each migration run, because objects of later migrations get default rights too. A migration could take
-    // the rights away only once.
+    // Takes default rights away after each run, because objects of later migrations get them too. A migration could
+    // take them away only once.
     await retryUntilLocked(async () => {
       const grantees = await takeDefaultRights(client, directory);
       if (grantees.length > 0) onRightsTaken?.(grantees);

@@ -11,7 +11,7 @@ import { signalOf } from "./middleware/caller-signal.ts";
 
 /** A file that is made from rows while they are read. */
 export interface RowFile {
-  /** Additional headers. They replace those of CSV. */
+  /** Additional headers. They replace the default headers of CSV files. */
   headers: Record<string, string>;
   /**
    * The parts of the file. They are read only after the limits have admitted the file. An error before the last part
