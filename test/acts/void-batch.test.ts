@@ -41,7 +41,7 @@ it("voidBatch voids Active vouchers, ends their reservations and counts vouchers
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 1_010 });
 });
 
-it("voidBatch, erasures and the sweeper skip vouchers with a broken chain", async () => {
+it("voidBatch and erasures skip and count vouchers with a broken chain, and the sweeper skips them", async () => {
   const { batchId, vouchers } = await issueBatch(6);
   const [beyond = "", ahead = ""] = vouchers.map(({ id }) => id);
   await servers.db.query(

@@ -33,7 +33,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const readBatch = async (batchId: string) => (await db.query("SELECT * FROM batches WHERE id = $1", [batchId])).rows[0];
 
 describe("voucherctl batch issue", () => {
-  it("batch issue creates a random code for each voucher", async () => {
+  it("batch issue creates a different random code for each voucher, and an audience that never changes", async () => {
     const { id } = await voucherctl.json(issue("--count 3 --audience ReferrerOnly"));
     const codes = (await readVouchers(id)).map(({ code }) => code);
     expect(new Set(codes).size).toBe(3);

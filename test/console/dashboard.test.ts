@@ -116,7 +116,7 @@ describe("the queue dashboard's password", () => {
 });
 
 describe("the queue dashboard", () => {
-  itOnOneRedis("the dashboard opens its connection to Redis with the first request", async () => {
+  itOnOneRedis("the queue dashboard opens its connection to Redis with the first signed-in request", async () => {
     const fresh = await service.startApi({ OPS_TOKEN });
     const connections = async () => {
       const list = (await servers.redis.call("CLIENT", "LIST")) as string;
@@ -132,7 +132,7 @@ describe("the queue dashboard", () => {
     expect(await connections()).toBe(before + 1);
   });
 
-  itOnOneRedis("the dashboard answers 503 while Redis is unreachable, and only the log has the cause", async () => {
+  itOnOneRedis("the queue dashboard answers 503 without Redis, and only the process log has the cause", async () => {
     const proxy = await openTcpProxy(servers.redisUrl);
     const cut = await service.startApi({ OPS_TOKEN, REDIS_URL: proxy.url });
     const reasons = new Map<unknown, unknown>();

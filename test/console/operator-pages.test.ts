@@ -299,7 +299,7 @@ describe("an organization's API keys", () => {
     keys = made.toSorted((a, b) => (a.id < b.id ? 1 : -1));
   });
 
-  it("an organization's page lists API keys by page, newest first, without secrets", async () => {
+  it("an organization's page lists keys newest first, without secrets, and a search finds a key by id", async () => {
     const ids = keys.map(({ id }) => id);
     const first = (await open(path)).text;
     expect(listed(first)).toEqual(ids.slice(0, 25));

@@ -271,7 +271,7 @@ describe("the queue pages while Postgres or Redis is unreachable", () => {
   });
 
   itOnOneRedis(
-    "the pages of queues answer 503 without Redis, and say why on a page with the usual header",
+    "the queue pages answer 503 without Redis, with the reason on a page with the usual header",
     async () => {
       const proxy = await openTcpProxy(servers.redisUrl);
       const cut = await startApi({ REDIS_URL: proxy.url });

@@ -122,7 +122,7 @@ describe("a named operator", () => {
     expect(lastAcceptedAt - revokedAt).toBeLessThan(1_000);
   });
 
-  it("a long act stops when its operator is revoked, and the page shows the partial result", async () => {
+  it("a long administrative act stops when its operator is revoked, and shows the partial result", async () => {
     const admin = await makeOperator(db, "admin");
     await voidUntilEnded(
       api,

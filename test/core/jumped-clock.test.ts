@@ -169,7 +169,7 @@ it("users get no voucher whose reservation has ended only by a clock jump", asyn
   expect(await pickFreeVouchers(right.pool, free)).toEqual([await pickVoucher(right.pool, free)]);
 });
 
-it("nothing is redeemed while the database's clock is days behind the time in redemptions_closed", async () => {
+it("nothing is redeemed while the database's clock is days behind closed_until", async () => {
   const { id } = await issueExpired();
   await close("now()");
   const committer = openRedeemCommitter({ ...jumped, onAnnounced: () => undefined });
@@ -179,7 +179,7 @@ it("nothing is redeemed while the database's clock is days behind the time in re
   expect((await readRecorded(servers.db, id)).redemption).toBeNull();
 });
 
-it("after a clock is set back, a voucher that expired before redemptions_closed is not redeemed", async () => {
+it("after a clock is set back, a voucher that expired before closed_until is not redeemed", async () => {
   const { db } = servers;
   const { id, batchId } = await issueExpired();
   // This update has the effect of a clock that was set back by an hour.

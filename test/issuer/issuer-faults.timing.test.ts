@@ -56,7 +56,7 @@ it("voiding a batch answers within five seconds even if each row lock is obtaine
   expect((await post(`batches/${batchId}/void`)).body).toEqual(rest);
 });
 
-it("voiding a batch without a free connection answers overloaded within five seconds", async () => {
+it("voiding a batch without a free connection answers overloaded in five seconds, and voids nothing", async () => {
   const { post } = await makeIssuer();
   const { batchId } = await issueTestBatch(db, partner, 1);
   const { answer, issued } = await besideTransaction(db, async (outside) => {

@@ -92,7 +92,7 @@ describe("npm start with given servers", () => {
     });
   });
 
-  it("npm start with given servers serves each page of the service", async () => {
+  it("npm start with given servers serves the start page, the documents, a history and the queue pages", async () => {
     const { rows } = await servers.db.query("SELECT id FROM vouchers WHERE status = 'Redeemed'");
     const authorization = `Basic ${Buffer.from(`:${OPS_TOKEN}`).toString("base64")}`;
     for (const [path, words] of [

@@ -40,7 +40,7 @@ it("the rules of a referrer contract allow only the documented state changes", (
   expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
 });
 
-it("a batch's window is open from opensAt until closesAt or validUntil", () => {
+it("a window is open from opensAt until closesAt or validUntil, and a batch without a window is closed", () => {
   expect(isWindowOpen(offer({ window: null }), NOW)).toBe(false);
   for (const opens of moments) {
     for (const closes of moments) {

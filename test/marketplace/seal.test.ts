@@ -139,7 +139,7 @@ itOnOneRedis.each([
   ["away", "cut"],
   ["hanging", "jam"],
 ] as const)(
-  "an acquisition's answer does not wait when Redis is %s, and the sweeper has its event sealed later",
+  "a claim or purchase does not wait when Redis is %s, and the sweeper has its event sealed later",
   async (_name, fault) => {
     const wire = await openTcpProxy(servers.redisUrl);
     servers.onClose(() => wire.close());

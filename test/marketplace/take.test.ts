@@ -235,7 +235,7 @@ describe("a payment", () => {
     await expectRefused(404, "product_not_found", () => client.buyProduct("prd_unknown", body));
   });
 
-  it("a refused buy's paymentRef can be used again, and another paymentRef buys another voucher", async () => {
+  it("a refused buy's paymentRef can be used again, and another one or a claim gets another voucher", async () => {
     const [empty, full] = [await makeSupply(1, { windows: {} }), await makeSupply(3)];
     const client = await as();
     const body = { paymentRef: newPayment() };

@@ -147,7 +147,7 @@ describe("a user's token", () => {
       async () => signClaims(await makeIssuerKey(), validClaims(), { jku: "http://127.0.0.1:9/jwks.json" }),
     ],
     ["with the signature cut off", async () => (await signUser(key, "user")).replace(/\.[^.]*$/, ".")],
-  ])("a user's token gets 401: a token %s", async (_name, make) => {
+  ])("a call gets 401 with a user's token %s", async (_name, make) => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
   });
 
@@ -360,7 +360,7 @@ describe("fetching keys for users' tokens by HTTP", () => {
     ["is not JSON", { status: 200, body: "<html>" }],
     ["is JSON of another kind", { status: 200, body: '{"error":"nope"}' }],
     ["never comes", null],
-  ])("calls answer unavailable if the response with the keys %s, until a fetch succeeds", async (_name, answer) => {
+  ])("users' calls answer unavailable if the response with keys %s, until a fetch succeeds", async (_name, answer) => {
     const token = await signUser(key, "user");
     server.answer(answer);
     expect(await codeOf(token)).toBe("unavailable");

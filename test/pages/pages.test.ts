@@ -40,7 +40,7 @@ it.each([
   ["page", ["application/json;q=0.4, text/html;q=0.5", "text/html;q=0.1, */*;q=0"]],
   ["JSON", [null, "*/*", "application/json", "application/json, text/plain, */*", "image/png", "text/html;q=0"]],
   ["JSON", ["text/html;q=0.5, application/json", "application/*, text/html;q=0.9", "text/html;q=x, */*;q=0.5"]],
-])("an address that has a page and JSON returns the %s for the Accept headers %s", async (what, accepts) => {
+])("an address that has a page and JSON returns the %s, and Vary, for the Accept headers %s", async (what, accepts) => {
   for (const accept of accepts) {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, kind } = await open(path, accept);
@@ -64,7 +64,7 @@ it("a URL that serves both a page and JSON answers HEAD without a body, and othe
   }
 });
 
-it("every page loads only the service's files and cannot be framed", async () => {
+it("pages load only the service's files, cannot be framed and, except a voucher's, name the version", async () => {
   for (const path of [
     "/",
     "/check",
@@ -283,7 +283,7 @@ it("the page of a voucher's chain answers a wrong `after` or `limit` with 400, a
   }
 });
 
-it("the start page and its JSON form link to documents and readiness, and with OPS_TOKEN to the console", async () => {
+it("the start page and its JSON link to documents and readiness, and without OPS_TOKEN to no console", async () => {
   const { text } = await open("/");
   for (const path of ["/docs", "/openapi.json", "/readyz"]) expect(text).toContain(`href="${path}"`);
   expect(text).not.toContain("/ops/");

@@ -163,7 +163,7 @@ it.concurrent.each<[string, string, string[], number]>([
   ["of a later timeline without the last marks", LATER, ["a"], LACKING_SERVER_GONE_MS],
   ["of a later timeline without a lasting mark", LATER, [], Number.POSITIVE_INFINITY],
   ["of the same timeline without the last marks", SAME, ["a"], Number.POSITIVE_INFINITY],
-])("a server %s is refused while another makes marks, even without Redis's data", async (_, timeline, marks, forMs) => {
+])("a server %s waits while another writes mark rows, even if Redis loses data", async (_, timeline, marks, forMs) => {
   const shared = shareOf({ position: 1, id: "a" }, "1", { position: 1, id: "a" });
   const [original, copy] = [new Server(SAME, "1", ["a"]), new Server(timeline, "2", marks)];
   const onOriginal = await startOn(original, shared.store);

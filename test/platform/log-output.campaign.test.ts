@@ -45,7 +45,7 @@ const OF_ANOTHER_USER: typeof STOPPED =
 it.each([
   ...STOPPED,
   ...OF_ANOTHER_USER,
-])("the process log drops and counts lines, and delays no work, while its output is %s", async (_, command) => {
+])("the process log drops and counts lines, and delays no work or exit, while its output is %s", async (_, command) => {
   const { started, pid, stallMs, dropped } = await run(command);
   try {
     expect(dropped).toBeGreaterThan(1_000);

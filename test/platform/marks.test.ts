@@ -93,13 +93,13 @@ it.each<[string, typeof TOLD | typeof EMPTY, ServerVerdict, Partial<typeof WHOLE
   ["without any mark where nothing is shared", EMPTY, "known", { oldestPosition: null }, 0],
   ["with marks where nothing is shared", EMPTY, "known", {}, SERVER_GONE_MS],
   ["without any mark beside an unreadable text", UNREADABLE, "known", { oldestPosition: null }, SERVER_GONE_MS],
-])("mayUse admits a server %s", (_, told, verdict, found, afterMs) => {
+])("mayUse admits a server %s, once other servers have been silent long enough", (_, told, verdict, found, afterMs) => {
   const may = (silentMs: number) => mayUse(told, verdict, silentMs, { ...WHOLE, ...found });
   expect(may(afterMs)).toBe(true);
   if (afterMs > 0) expect(may(afterMs - 1)).toBe(false);
 });
 
-it("a process's refusal names the server with newer mark rows, and advises db adopt only for a set-back", () => {
+it("a refusal names the server with newer mark rows, and advises db adopt only if files were set back", () => {
   const place = "10.0.0.1:5432 on timeline 2";
   expect(waitsFor(MEMORY).message).toContain(`Another server of this deployment makes marks: ${place}.`);
   expect(waitsFor(null).message).toContain("may make marks");

@@ -104,7 +104,7 @@ it("the API and workers refuse a copy of the database until an operator adopts i
   });
 });
 
-it("an API refuses changes by operators and issuers if OPS_DATABASE_URL names another database", async () => {
+it("an API refuses calls of issuers and changes by operators if OPS_DATABASE_URL names another database", async () => {
   const strayed = await startApi(servers, {
     ISSUER_API: "true",
     OPS_WRITABLE: "true",

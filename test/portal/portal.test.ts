@@ -208,7 +208,7 @@ describe("the numbers of the portal", () => {
     }
   });
 
-  it("the portal's menu leads to this month's statement, and a future month's statement is empty", async () => {
+  it("the portal's menu leads to this month's statement, and a future month's says that it has not begun", async () => {
     const [current, future] = [await open("/statement"), await open("/statement?month=2999-12")];
     expect(current.text).toContain('<a href="/portal/statement" aria-current="page">Statements</a>');
     expect(current.text).toContain("The statement is not final.");
@@ -217,7 +217,7 @@ describe("the numbers of the portal", () => {
     expect(future.text).toContain("0 redemptions, $0.00</strong>. This month has not begun.");
   });
 
-  it("the portal's days follow the organization's time zone, and pages show times in UTC too", async () => {
+  it("the portal's days follow the organization's time zone, and pages and CSV files show UTC too", async () => {
     const [ctx, id] = [provisioning(db), partner.organizationId];
     await changeOrganization.run(ctx, id, { timeZone: "America/New_York" });
     const headers = { ...basic(reader), "accept-language": "en-US" };
@@ -260,7 +260,7 @@ describe("the numbers of the portal", () => {
   });
 });
 
-it("the portal's activity pages show the feed's events, newest first, and link to the next pages", async () => {
+it("the portal's activity pages show the feed's events, newest first, and link to each other both ways", async () => {
   await issueVouchers(db, partner, 250);
   await redeem(partner, till, "order-of-the-activity");
   const feed = await until(async () => {
@@ -520,7 +520,7 @@ it.each([
   expect([file.status, file.headers.get("content-language")]).toEqual([200, null]);
 });
 
-it("the portal accepts a key with voucher.read as the password, with any user name", async () => {
+it("the portal accepts a key with voucher.read as the password, with any user name and outer blanks", async () => {
   for (const path of PATHS) {
     const without = await open(path, null);
     const challenge = 'Basic realm="Portal", charset="UTF-8"';

@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 const codeOf = (at: number) => String(vouchers[at]?.code);
 
-it("an empty transparency log serves nothing, and receipts answer not_logged_yet", async () => {
+it("before log init, the transparency log serves nothing, and receipts answer not_logged_yet", async () => {
   expect(await openOperatorsPage()).toContain("This deployment has no log. voucherctl log init begins it.");
   for (const path of ["checkpoint", "policy", "tile/0/000.p/1", "tile/entries/000.p/1"]) {
     expect((await get(path)).status, path).toBe(404);
@@ -69,7 +69,7 @@ describe("after a checkpoint is published", () => {
     expect(await run()).toMatchObject({ published: 301 });
   });
 
-  it("the operators' page of the log shows the served checkpoint before any worker has reported", async () => {
+  it("the operators' page of the log shows checkpoint and cosignatures before any worker has reported", async () => {
     const page = await openOperatorsPage();
     expect(page).toMatch(/Leaves 301 Served 301 Age of the checkpoint \d+ s Log vouchers\.test\/log Lag None: nothing/);
     expect(page).toMatch(/w2\.test http:\/\/\S+ 301 leaves Cosigned \d+ \w+ \d{4}, /);

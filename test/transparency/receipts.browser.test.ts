@@ -69,7 +69,7 @@ it("the downloadable verifier page verifies a receipt without a network, and sho
   expect([requests, complaints]).toEqual([[FILE], []]);
 });
 
-it("the downloadable verifier page accepts valid receipts, and rejects those that a paste does not mend", async () => {
+it("the downloadable verifier page accepts valid receipts, and broken ones only if pasting mends them", async () => {
   const { page } = await visit(FILE);
   for (const { receipt, name } of [...vectors.receipts, ...vectors.unusual]) {
     expect((await verify(page, receipt, vectors.policy)).look, name).toBe("good");

@@ -399,7 +399,7 @@ it.each<[string, Answer, RegExp]>([
     /has seen 9007199254740991/,
   ],
   ["rejects everything", (response) => response.writeHead(422).end("no\n"), /contradicts the database/],
-])("a witness that %s stops only a log that needs it for its quorum", async (_, answer, claim) => {
+])("a witness that %s stops a log only if the log's quorum needs the witness", async (_, answer, claim) => {
   const honest = [(await startWitness(servers, files, 0)).url, (await startWitness(servers, files, 1)).url];
   const liar = await startFake(answer);
   files.setWitnesses([...honest, liar], 2);

@@ -49,7 +49,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     expect((await voucherctl.run([...verify.slice(0, -1), at("missing")])).exitCode).toBe(2);
   });
 
-  it("log monitor continues from its saved checkpoint, and exits with 69 for a silent log", async () => {
+  it("log monitor verifies a receipt, continues from its saved checkpoint, and exits 69 for a silent log", async () => {
     const watch = ["log", "monitor", `${own.api.url}/log`, "--policy", at("policy"), "--state", at("seen"), "--keep"];
     expect(await voucherctl.json(...watch, "--receipt", at("receipt"))).toMatchObject({
       size: 2,

@@ -115,7 +115,7 @@ it("a process does not end a fault that it could not judge or whose kind it does
 });
 
 itOnOneRedis(
-  "one process sends a fault while Postgres is unreachable, and its end is sent once afterwards",
+  "while Postgres is unreachable, one process sends a fault's message, and its end is sent once later",
   async () => {
     const { startTwo, told } = await open();
     const keepers = await startTwo();
@@ -131,7 +131,7 @@ itOnOneRedis(
   },
 );
 
-itOnOneRedis("a fault that ended while Postgres was unreachable is reported as ended afterwards", async () => {
+itOnOneRedis("the message of a fault's end is sent once Postgres is reachable again", async () => {
   const { start, told } = await open();
   const keeper = await start();
   await look(keeper, [FAULT], "away");
@@ -143,7 +143,7 @@ itOnOneRedis("a fault that ended while Postgres was unreachable is reported as e
   expect(told()).toEqual(["begin", "end", "begin"]);
 });
 
-itOnOneRedis("without Postgres no message is repeated, and without Redis too, each process sends its own", async () => {
+itOnOneRedis("without Postgres no alert is repeated, and without Redis too, each process sends its own", async () => {
   const { startTwo, told, toRedis } = await open();
   const keepers = await startTwo();
   await lookAll(keepers, [FAULT]);

@@ -133,7 +133,7 @@ it.each<[cause: string, changes: Partial<Facts>]>([
   ["redeems wait, and no worker takes them", { queues: backlogs("redeem", { waiting: 1 }) }],
   ["no worker answers", {}],
   ["no worker answers", { processes: null, queues: null, database: null }],
-])("a fault reports that nothing is redeemed while no canary is answered: %s", (cause, changes) => {
+])("a fault reports that nothing is redeemed while no canary job is answered: %s", (cause, changes) => {
   const since = new Date(NOW.getTime() - 15_000);
   const found = { what: `Nothing is redeemed: ${cause}`, subject: "All organizations", since };
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([found]);
@@ -241,7 +241,7 @@ it("a key at both its rate limit and its daily limit is one fault, whose text na
   expect(found).toEqual([{ what, subject: "key_1", page: ["organizations", "org_1"] }]);
 });
 
-it("keys for tokens that cannot be fetched are an amber fault, and refused tokens are a grey one", () => {
+it("token keys that cannot be fetched are amber, refused tokens grey, and neither is judged without Redis", () => {
   const report = (variable: "AUTH_JWKS_URL" | "OPS_ISSUER") => ({ variable, what: `about ${variable}` });
   const tokenReports = [report("AUTH_JWKS_URL"), report("OPS_ISSUER")];
   expect(find("VouchersSignInsFail", { tokenReports })).toEqual([
@@ -305,7 +305,7 @@ it.each<[name: string, changes: Partial<typeof DATABASE>, found: object]>([
     { stock: [{ left: 0, batchId: "bat_1", brand: "Shop", product: "Cup" } as Stock] },
     { what: "A batch is sold out", subject: "Shop: Cup", page: ["batches", "bat_1"] },
   ],
-])("%s is found in the database, and stays while Postgres is unreachable", (name, changes, found) => {
+])("the fault %s is found in the database, and is not judged while Postgres is unreachable", (name, changes, found) => {
   expect(find(name, { database: { ...DATABASE, ...changes } })).toEqual([expect.objectContaining(found)]);
   expect(find(name, { database: null })).toBeNull();
 });
@@ -325,6 +325,6 @@ it.each<[names: string, connected: string[], missing: number]>([
   ['2 (a, "the ""b""")', ["a", "the", "reports"], 1],
   ["ANY 1 (*)", ["reports"], 0],
   ["*", [], 1],
-])("%j as standbys, with %j connected, means that %i are missing", (standbyNames, standbys, missing) => {
+])("of the named standbys %j, with %j connected, %i are missing", (standbyNames, standbys, missing) => {
   expect(countMissingStandbys({ standbyNames, standbys })).toBe(missing);
 });

@@ -43,7 +43,7 @@ const UNPROVING: [name: string, answer: () => Response][] = [
   ["a busy service", () => refusal(503, "overloaded")],
 ];
 
-it("redeemOnce without a response to the redeem does not report another call's refusal as the outcome", async () => {
+it("after a redeem without a response, redeemOnce takes no refusal of another call for the outcome", async () => {
   const { id, code } = await issue();
   const externalRef = "no answer arrived";
   const lost = client({

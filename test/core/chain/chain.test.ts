@@ -242,7 +242,7 @@ it.each<[how: string, reencode: (payload: string) => string]>([
   ["with a number in another notation", (payload) => payload.replace(":1000", ":1e3")],
   ["with a key twice", (payload) => payload.replace('{"actor', '{"actorConnectedId":"key_1","actor')],
   ["with a byte order mark", (payload) => `\ufeff${payload}`],
-])("verifyChain rejects a payload that was encoded again %s, even if recordHash and head match", (_how, reencode) => {
+])("verifyChain rejects a payload that was encoded again %s, even if the hashes match", (_how, reencode) => {
   const payload = reencode(THIRD.payload ?? "");
   expect(payload).not.toBe(THIRD.payload);
   expect(verify(withRow(3, { payload }))).toEqual({ sequence: 3, problem: expect.stringMatching(/recordHash/) });

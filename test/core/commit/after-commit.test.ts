@@ -34,7 +34,7 @@ it.each<[string, Prepare]>([
   ["a claim", claim],
   ["a purchase", buy],
   ["a repeated claim", repeatOf(claim)],
-])("the answer to %s never denies its commit if no voucher can be read afterwards", async (_what, prepare) => {
+])("the answer to %s never denies its commit, even if no voucher can be read afterwards", async (_what, prepare) => {
   const call = await prepare();
   takeAllPlaces();
   expect(outcome(await call())).toBe("503 unavailable");

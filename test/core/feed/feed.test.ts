@@ -90,7 +90,7 @@ it("the feed's completeUntil is up to date in the first response after an hour w
   expect(Date.parse(body.completeUntil)).toBeGreaterThan(hourAgo.getTime() + 3_000_000);
 });
 
-it("the feed's completeUntil stays before the time of an unsealed event", async () => {
+it("the feed's completeUntil does not pass the time of an unsealed event", async () => {
   const { id } = await issue();
   const occurredAt = new Date();
   await appendPending(servers.db, id, 1, occurredAt);
@@ -133,7 +133,7 @@ it("the parameter `types` filters the feed by event type, and after=now returns 
   expect((await readAll(till, body.nextCursor)).events).toHaveLength(2);
 });
 
-it("feed calls that wait for events hold no Postgres connection, and return when an event is final", async () => {
+it("feed calls that wait for events hold no connection, and return on an event of their organization", async () => {
   await untilQuiet();
   const { cursor } = await readAll(till);
   const { cursor: theirs } = await readAll(foreign);

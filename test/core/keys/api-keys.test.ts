@@ -122,7 +122,7 @@ it.each<[passes: boolean, addresses: string[]]>([
   ],
   [false, ["2001:db8:2::1", "2001:db8:ffff::6", "::1", "", "garbage", "10.20.1", "10.20.1.1:443", "[2001:db8:1::1]"]],
   [false, ["012.024.1.1", "169148417", "0x0a.0x14.1.1", "10.20.1.1, 10.20.1.1", " 10.20.1.1", "10.20.0.0/16"]],
-])("an allowlist admits (%s) %j", (passes, addresses) => {
+])("an allowlist of a key admits (%s) %j", (passes, addresses) => {
   const allows = makeAllowlist(NETWORKS);
   expect(addresses.filter((address) => allows(address) !== passes)).toEqual([]);
 });

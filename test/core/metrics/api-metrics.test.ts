@@ -181,7 +181,7 @@ describe("the backlog", () => {
     expect(await reported("voucher_seal_lag_seconds")).toBe(0);
   });
 
-  itOnOneRedis("the backlog omits the values of an unreachable server, and reports it as down", async () => {
+  itOnOneRedis("the metrics omit the values of an unreachable server, and report the server as down", async () => {
     const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
     const cutOff = await service.startApi({ DATABASE_URL: postgres.url, REDIS_URL: redis.url });
     const up = async () => {

@@ -219,7 +219,7 @@ it("the calls of the 1 000 organizations that called most recently are kept", as
   await servers.redis.del(`${prefix}:organizations`);
 });
 
-itOnOneRedis("records of calls beyond 2 000 are dropped and counted while Redis is silent", async () => {
+itOnOneRedis("while Redis is silent, a process keeps 2 000 records of calls, and drops and counts more", async () => {
   const proxy = await openTcpProxy(servers.redisUrl);
   const log = pino({ level: "silent" });
   const redis = openFailFast(proxy.url, "calls", log);

@@ -41,7 +41,7 @@ it.each<[isReady: boolean, why: string, probed: Probed]>([
   [false, "it serves no shard, and Redis does not answer", { queues: ["sweep"], shards: [1], away: [0, 1] }],
   [false, "Redis refuses writes", { refuses: "OOM command not allowed" }],
   [false, "Redis lacks what the code needs", { problem: "Redis is too old." }],
-])("a worker is ready: %s, if %s", async (isReady, _, probed) => {
+])("a worker's readiness is %s if %s", async (isReady, _, probed) => {
   expect(await probeOf(probed)()).toBe(isReady);
 });
 

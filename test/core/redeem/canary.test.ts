@@ -103,7 +103,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   ["of a worker of release 0.1.0, which does not know it", 0, { kind: "unknown", cause: new Error(UNREADABLE_JOB) }],
   ["of a worker that could not commit it", SILENT_MS, { ...ANSWERED, reply: { kind: "busy" } }],
   ["that did not come", SILENT_MS, NO_ANSWER],
-])("after a canary's answer %s, the silence is %i ms", async (_answer, silentMs, result) => {
+])("after a canary job's answer %s, the shard's silence is %i ms", async (_answer, silentMs, result) => {
   let isMended = false;
   const { canary, added } = openCanary(1, () => (isMended ? result : NO_ANSWER));
   vi.advanceTimersByTime(SILENT_MS);

@@ -44,7 +44,7 @@ it("a token secret's id is the first 8 hex digits of the secret's SHA-256, at an
   ]);
 });
 
-it("a reservation's token stays the same in any order of configured secrets", () => {
+it("a reservation's token stays the same in any order of secrets, unless its secret is removed", () => {
   const tokenOf = (secrets: string[], signer: string) =>
     reservationToken(nameTokenSecrets(secrets), TICKET, idOf(signer));
   const [byOld, byNew] = [OLD, NEW].map((secret) => hmac(secret, TICKET).toString("base64url"));

@@ -107,7 +107,7 @@ it("reserve refuses used, voided and expired vouchers with their own error codes
   for (const { id } of [used, voided, expired]) expect(await hasLease(id)).toBe(false);
 });
 
-it("reserve answers a ticket of an ended reservation with 409 reservation_ended, or voucher_used", async () => {
+it("reserve refuses an ended reservation's ticket: reservation_ended, or voucher_used if it redeemed", async () => {
   const [released, consumed, overdue] = [await issue(), await issue(), await issue()];
   const releasedTicket = (await shop.reserve(released.code)).body.ticket;
   await shop.release(releasedTicket);

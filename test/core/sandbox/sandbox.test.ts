@@ -314,7 +314,7 @@ it("POST /sandbox/advance refuses a live organization's key with 403 sandbox_onl
   expect((await liveTill.lookUp(code)).body).toEqual(before);
 });
 
-it("POST /sandbox/advance can end more than 4 096 reservations, as many as fit into a webhook_outbox row", async () => {
+it("POST /sandbox/advance can end more reservations than one webhook_outbox row can hold", async () => {
   const sandbox = await makeSandbox();
   await servers.db.query(
     "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://partner.test')",
@@ -350,7 +350,7 @@ describe("the database's rules for sandboxes", () => {
   const advance = (organizationId: string, seconds: number | null) =>
     servers.db.query("SELECT * FROM advance_sandbox($1, $2, 'key_x', 'me', 'here')", [organizationId, seconds]);
 
-  it("the database refuses to advance the clock of an unknown or live organization", async () => {
+  it("the database refuses to advance the clock of an unknown or live organization, or by a wrong number", async () => {
     const { organizationId } = await makeSandbox();
     for (const [id, seconds] of [
       [live.organizationId, 900],

@@ -46,7 +46,7 @@ describe("while another transaction locks one voucher's row", () => {
     ["redeem", "worker"],
     ["reserve", "api"],
     ["release", "api"],
-  ] as const)("a locked voucher row delays no other voucher, and the row's %s succeeds later", async (kind, role) => {
+  ] as const)("a locked voucher delays no other voucher, and its %s succeeds after the lock", async (kind, role) => {
     const { locked, reply } = await until(async () => {
       const locked = await issue();
       const call = await prepareCall(kind, locked.code);
@@ -70,7 +70,7 @@ describe("while another transaction locks one voucher's row", () => {
     "redeem",
     "reserve",
     "release",
-  ] as const)("the %s of a voucher that stays locked answers voucher_busy after the maximum wait", async (kind) => {
+  ] as const)("the %s of a locked voucher answers voucher_busy after the wait, and succeeds later", async (kind) => {
     const locked = await issue();
     const call = await prepareCall(kind, locked.code);
     const before = await readRecorded(servers.db, locked.id);
@@ -198,7 +198,7 @@ describe("while many vouchers' rows are locked", () => {
     await expectFairRound(3, measure, ({ tookMs, areWaiting }) => areWaiting === true && tookMs < REDEEM_LOCK_MS);
   });
 
-  it("redeems of other vouchers succeed while redeems of locked vouchers are retried", async () => {
+  it("redeems of other vouchers succeed during retries of locked ones, and each retry is answered soon", async () => {
     const measure = async () => {
       const locked = await issueVouchers(servers.db, partner, 40);
       const ids = locked.map(({ id }) => id);

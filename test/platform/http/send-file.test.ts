@@ -27,7 +27,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-it("a file's response begins only when the file is complete, and states its length", async () => {
+it("a file's response begins only when the file is complete, states its length and logs no error", async () => {
   const { open, line } = await serve(async function* () {
     yield "id,code\n";
     yield "1,é\n";

@@ -86,7 +86,7 @@ it.each([
   await expectFairRound(3, measure, ({ sum, later }) => sum === LIMIT && later.length === 0);
 });
 
-it("a process with an unknown code of a caller also counts other processes' unknown codes of the caller", async () => {
+it("a process counts a caller's unknown codes in other processes from its own first unknown code on", async () => {
   const measure = async () => {
     const name = counting.newName();
     const [one, other] = [await open(name), await open(name)];
@@ -98,7 +98,7 @@ it("a process with an unknown code of a caller also counts other processes' unkn
 });
 
 itOnOneRedis.each(["cut", "muffle"] as const)(
-  "each process keeps the miss limit alone without Redis: %s",
+  "without Redis, each process applies the limit of unknown codes by itself: %s",
   async (fault) => {
     const options = { redisUrl: counting.proxy.url };
     const name = counting.newName();
@@ -113,7 +113,7 @@ itOnOneRedis.each(["cut", "muffle"] as const)(
   },
 );
 
-itOnOneRedis("a used miss limit stays used when Redis fails during the window, and when it returns", async () => {
+itOnOneRedis("MissLimiter keeps its count of unknown codes when Redis fails, and when Redis returns", async () => {
   const { misses } = await open(counting.newName(), { redisUrl: counting.proxy.url });
   expect(await misses(30)).toBe(30);
   counting.proxy.cut();

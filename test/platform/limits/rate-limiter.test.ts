@@ -92,7 +92,7 @@ it("a rate limiter calls Redis at most 20 times for a window's calls, and never 
   expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
 });
 
-itOnOneRedis.each(["cut", "muffle"] as const)("each process keeps the limit alone without Redis: %s", async (fault) => {
+itOnOneRedis.each(["cut", "muffle"] as const)("each process keeps its rate limit without Redis: %s", async (fault) => {
   const options = { redisUrl: counting.proxy.url };
   const name = counting.newName();
   const limiters = [await openLimiter(name, options), await openLimiter(name, options)];
@@ -102,7 +102,7 @@ itOnOneRedis.each(["cut", "muffle"] as const)("each process keeps the limit alon
   expect(await onEach(50)).toEqual([0, 0]);
 });
 
-itOnOneRedis("calls of a window stay counted when Redis fails, and when it returns", async () => {
+itOnOneRedis("a rate limiter keeps its count of calls when Redis fails, and when Redis returns", async () => {
   const name = counting.newName();
   const limiter = await openLimiter(name, { redisUrl: counting.proxy.url });
   expect(await burst(limiter, 100)).toBe(100);

@@ -202,7 +202,7 @@ it.each([
     (port: number) => `redis://127.0.0.1:${port},localhost:${port}`,
     "redis_no_cluster",
   ],
-])("the check of REDIS_URL refuses an address of another server, and says: %s", async (words, urlOf, code) => {
+])("the check of REDIS_URL refuses an address that does not fit the server: %s", async (words, urlOf, code) => {
   const problems = problemsOf((await checkRedis(urlOf(redis.port), 1)).rows);
   expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
 });

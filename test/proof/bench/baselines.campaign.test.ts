@@ -16,7 +16,7 @@ import { type ContenderId, type RunningContender, startContender } from "./conte
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
 // A comparison is meaningful only if the baselines do the same work as the service.
-describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
+describe.each<ContenderId>(["a", "d"])("the benchmark's baseline %s", (id) => {
   let servers: TestServers;
   let directory: string;
   const running: RunningContender[] = [];

@@ -24,7 +24,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGTERM");
 });
 
-it("a benchmark's round that runs out of vouchers is repeated with twice as many vouchers", async () => {
+it("a benchmark's round that runs out of vouchers does not count, and is repeated with twice as many", async () => {
   const server = createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
   await once(server, "listening");
   const wanted: number[] = [];

@@ -50,7 +50,7 @@ async function killMaster() {
   return { tooLongMs, wrong: [...ofOthers, ...late().filter(isRefused)] };
 }
 
-it("ten seconds after a Redis master is killed, redeems have their full rate again in every shard", async () => {
+it("ten seconds after a Redis master is killed, its shards redeem again, and other shards refuse nothing", async () => {
   await expectFairRound(ROUNDS_MAX, killMaster, ({ tooLongMs, wrong }) => tooLongMs < 0 && wrong.length === 0);
 });
 

@@ -40,7 +40,7 @@ it("docker-compose.yml starts two workers, or as many as WORKERS in .env says", 
   expect(SETTINGS).toContain("\n#WORKERS=4\n");
 });
 
-it("docker-compose.yml requires all secrets except the log's, and the service can start without the log", () => {
+it("docker-compose.yml requires all secrets except the log's, without which only the log does not start", () => {
   for (const name of SECRETS.filter((one) => one !== "PVA_LOG_PASSWORD")) {
     expect(() => readServices({ ...NAMED, [name]: "" }), name).toThrow(`${name}: run ./setup first`);
   }

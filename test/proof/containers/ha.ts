@@ -77,7 +77,7 @@ describe("docker compose with the profile ha", () => {
     });
   });
 
-  it("docker compose with the profile ha loses no redemption when a Redis master's container is killed", async () => {
+  it("docker compose with the profile ha loses no redemption when a Redis master is killed and returns", async () => {
     const roleOf = async (node: string) =>
       (await deployment.compose("exec", "-T", node, "redis-cli", "role")).split("\n")[0];
     const roles = await Promise.all(REDIS_NODES.map(roleOf));

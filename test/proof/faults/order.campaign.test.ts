@@ -251,7 +251,7 @@ it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 void unknown, 201-300 active, 401-500 voided", 350, []],
   ["100-200 void unknown, 201-300 voided, 401-500 active", 350, [REGISTER]],
   ["100-200 void unknown, 201-300 voids again, 401-500 active", 350, [REGISTER]],
-])("the rules of order judge the history %s with a primary lost at %i ms", (calls, lostMs, broken) => {
+])("checkOrder judges the history %s with a primary lost at %i ms", (calls, lostMs, broken) => {
   const history = answersOf(calls.split(", "));
   history.losses.push({ fromMs: lostMs, untilMs: lostMs });
   expect(brokenBy(history)).toEqual(broken);

@@ -76,7 +76,7 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   // The process may have read the first call after it refused the second one.
   ["accept an attempt that may have been read later", 1_000, [UNKNOWN, "redeem 911-931 409 voucher_expired"], null],
   ["report an attempt given up", 11_000, ["redeem 900-950 hung up", "redeem 10903-10990 409 voucher_expired"], ENDED],
-])("the rules for redeems %s", (_what, at, calls, broken) => {
+])("the fault campaigns' rules for redeems %s", (_what, at, calls, broken) => {
   const confirmed = { redeemed: true, voucherInstanceId: voucher.id, redeemCode: "R-1" };
   const history = historyOf(calls, { ...confirmed, redeemedAt: new Date(at).toISOString() });
   const records = toRecords(new SteppedClock(), { redemptions: [redeemedAt(at)] });
@@ -88,7 +88,7 @@ it.each<[what: string, freeze: Freeze, broken: string | null]>([
   ["accept a redemption of a process that was frozen too shortly to notice it", { fromMs: 850, untilMs: 3_000 }, null],
   ["accept a redemption of a process that was frozen after the request", { fromMs: 950, untilMs: 4_000 }, null],
   ["accept a redemption of a process that went on before the caller gave up", { fromMs: -3_000, untilMs: 1_900 }, null],
-])("the rules for freezes %s", (_what, freeze, broken) => {
+])("the fault campaigns' rules for freezes %s", (_what, freeze, broken) => {
   const records = toRecords(new SteppedClock(), { redemptions: [redeemedAt(4_100)] });
   const history = historyOf(["redeem 900-2000 hung up"]);
   const found = checkRedeems(history, records, WAIT_MS, new Map([["api-1", [freeze]]]));
@@ -115,7 +115,7 @@ it.each<
   ["another key's reservation that had ended", null, { ...FOREIGN, endedAtMs: 900 }, null, true],
   ["another key's reservation, which it consumed", "rsv_1", { ...FOREIGN, endedAtMs: 1_000 }, null, false],
   ["another key's reservation, which it consumed with its token", "rsv_1", { ...FOREIGN, endedAtMs: 1_000 }, "t", true],
-])("the rules for redeems judge a redemption during %s", (_what, ticket, reservation, token, isRight) => {
+])("the fault campaigns' rules judge a redemption during %s", (_what, ticket, reservation, token, isRight) => {
   const redemptions = [{ ...redeemedAt(1_000), ticket }];
   const records = toRecords(new SteppedClock(), { redemptions, reservations: [reservation] });
   const history = historyOf(["redeem 900-2000 hung up"]);
@@ -161,7 +161,7 @@ it.each<[what: string, acquisitions: string[], calls: string[], broken: string |
   ],
   ["report a voucher of two users", ["ann vch_1", "bob vch_1"], ALL, BEYOND],
   ["report acquisitions beyond supply", ["ann vch_1", "bob vch_2", "eve vch_3"], ALL, BEYOND],
-])("the rules for claims and purchases %s", (_what, acquisitions, calls, broken) => {
+])("the fault campaigns' rules for claims and purchases %s", (_what, acquisitions, calls, broken) => {
   const recorded = acquisitions.map((text) => acquired(text));
   const found = checkAcquisitions(historyOf(calls), toRecords(new SteppedClock(), { acquisitions: recorded }));
   expect(found.map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
@@ -198,7 +198,7 @@ it.each<[what: string, voided: number, calls: string, broken: string[]]>([
   ["accept an end without an answer", 1, "1-9 end of contract unknown", []],
   ["report a contract that is not ended", 1, "1-9 contract ended", [NOT_ENDED]],
   ["report a contract that a repeat found ended", 1, "1-9 contract found ended", [NOT_ENDED]],
-])("the rules for issues, voids of batches and ends of contracts %s", (_what, voided, calls, broken) => {
+])("the fault campaigns' rules for issues, batch voids and ends of contracts %s", (_what, voided, calls, broken) => {
   const batch = { id: "bat_1", vouchers: voided < 0 ? 1 : 2, voided, active: 2 - Math.abs(voided) };
   const records = toRecords(new SteppedClock(), { batches: [batch], endedContracts: voided === 2 ? ["ctr_1"] : [] });
   expect(checkIssuers(answersOf(calls.split(", ")), records).map(({ rule }) => rule)).toEqual(broken);
@@ -220,7 +220,7 @@ it.each<[what: string, wasErased: boolean, calls: string, broken: string[]]>([
   ],
   ["report a reference that nothing erased", false, "1-9 redeemed, 10-11 listed as erased", [TOO_SOON]],
   ["report an erasure that is lost", false, "1-9 redeemed, 10-20 erased", ["an erasure stays"]],
-])("the rules for erasures %s", (_what, wasErased, calls, broken) => {
+])("the fault campaigns' rules for erasures %s", (_what, wasErased, calls, broken) => {
   const records = toRecords(new SteppedClock(), { redemptions: [{ ...redeemedAt(1_000), wasErased }] });
   expect(checkErasures(answersOf(calls.split(", ")), records).map(({ rule }) => rule)).toEqual(broken);
 });
@@ -239,7 +239,7 @@ it.each<[call: string, broken: string | null]>([
   ["300-310 held again", "a look-up shows a reservation of the voucher"],
   ["300-310 unknown", "every answer is documented"],
   ["300-310 chain broken", "no chain is ever broken"],
-])("the rules for single answers judge %s: %s", (call, broken) => {
+])("the fault campaigns' rules for single answers judge %s: %s", (call, broken) => {
   const records: Records = toRecords(new SteppedClock(), { reservations: [HELD] });
   expect(checkAnswers(answersOf([call]), records).map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
 });

@@ -132,7 +132,7 @@ it("a process that starts after files were set back refuses them because Redis h
 });
 
 itOnOneRedis(
-  "a process that started without Redis refuses its server if Redis has a mark that the server lacks",
+  "a process that started without Redis refuses its server if the server lacks a mark row in Redis",
   async () => {
     const proxy = await openTcpProxy(servers.redisUrl);
     onTestFinished(() => proxy.close());
