@@ -32,7 +32,7 @@ const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 
 const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
 const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
 
-/** The source's folders, lowest layer first. A room (CONTRIBUTING.md) imports only itself and lower layers. */
+/** The source's folders, lowest layer first. Each room (folder) imports only itself and lower layers. */
 const FLOORS = [
   ["packages/tlog"],
   ["packages/client", "packages/conformance"],

@@ -29,7 +29,7 @@ const LOST = { sequence: 2, problem: "no later event says that the payload was e
 const EARLY = { sequence: 3, problem: "it erases an event that is not an earlier one" };
 const CHANGED = { sequence: 3, problem: "recordHash is not the hash of the payload" };
 
-/** Changes by the database's owner of the event that erases event 2, and where each breaks the chain. */
+/** The database owner's changes of the event that erases event 2, and where each breaks the chain. */
 const FALSE_ERASURES: Record<string, { sequence: number; problem: string; statements: string[] }> = {
   "there is none": {
     ...LOST,

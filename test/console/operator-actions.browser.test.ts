@@ -134,7 +134,7 @@ async function linkReferrer(acting: Acting): Promise<void> {
   await send(page, {});
   await page.getByRole("link", { name: "Create a link" }).first().press("Enter");
   await send(page, {});
-  // `waitFor` fails if two elements match.
+  // The page has only one QR code, because `waitFor` fails if two elements match.
   await page.locator("td svg.qr").waitFor();
   await inspect(acting, "a contract");
 }

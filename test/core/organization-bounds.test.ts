@@ -36,7 +36,7 @@ const OWN_TICKETS: Record<string, string> = {
 /** Statements without an organization, which read all organizations, but only for operators. */
 const ACROSS_ORGANIZATIONS = ["find_key_place", "find_organization_of_webhook", "select_organizations_with_brands"];
 
-/** Searches by every identifier, and compares the organization afterwards. A test below runs each search. */
+/** Searches by any identifier, within the given organizations. A test below runs each search. */
 const FOUND_BY_ANY = "find_vouchers";
 
 const FILES = findStatementFiles();

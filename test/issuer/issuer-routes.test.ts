@@ -151,7 +151,7 @@ it("an issuer's program reads codes by page or as a CSV file, with one audit ent
     send("GET", `${api.url}/issuer/batches/${id}/vouchers?limit=1`, { headers: { "x-api-key": by } }),
   );
   for (const { status } of await Promise.all(pages)) expect(status).toBe(200);
-  // Moves the existing entries an hour back, as if an hour had passed.
+  // Moves the existing audit entries an hour back, as if an hour had passed.
   await bypassTriggers(db, "UPDATE audit_entries SET at = at - interval '1 hour' WHERE entity_id = $1", [id]);
   expect((await get(`batches/${id}/vouchers?limit=1`)).status).toBe(200);
   const all = (await auditOf(id)).filter(({ command }) => command === "batch export");

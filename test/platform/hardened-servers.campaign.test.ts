@@ -144,7 +144,7 @@ it("processes reach PgBouncer by TLS, and Redis as a user with the documented ri
   expect((await till.redeem({ code, externalRef: "tls" })).status).toBe(200);
   const { rows } = await hardened.db.query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
   expect(rows).toEqual([{ ssl: true }]);
-  // Waits until all connections have sent their password, because until then they belong to the default user.
+  // Waits until all connections have sent their password. Until then they belong to Redis's default user.
   const users = await until(async () => {
     const list = String(await hardened.operator.client("LIST"));
     const found = Array.from(list.matchAll(/ user=(\S+)/g), ([, user]) => user);

@@ -76,6 +76,6 @@ async function run(command: string) {
 }
 
 function endGroup({ child }: Started): void {
-  // The child has not exited, so processes of its group still run.
+  // If the child has not exited, ends its whole process group.
   if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
 }

@@ -106,7 +106,7 @@ describe("the numbers of the portal", () => {
       const { status, text } = await open(next);
       expect(status).toBe(200);
       expect(pages).toBeLessThan(5);
-      // A page with its style has less than 100 kB.
+      // With its style sheet, the page has less than 100 kB.
       expect(text.length).toBeLessThan(75_000);
       expect(text).toContain("<strong>301 redemptions, $5,997.10</strong> on this day.");
       for (const [, query] of text.matchAll(/portal\/orders\?([^"]+)"/g))

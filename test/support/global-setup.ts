@@ -35,7 +35,7 @@ type Stop = () => Promise<unknown>;
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
-  // Containers publish ports here. testcontainers would not find this address within a container on the host's network.
+  // Containers publish ports at this address. In a container on the host's network, testcontainers cannot find it.
   process.env.TESTCONTAINERS_HOST_OVERRIDE ??= "127.0.0.1";
   const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
   const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);

@@ -128,7 +128,7 @@ export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: 
   return {
     pool,
     run: async () => {
-      // The first connection reads the deployment's id.
+      // The first connection also reads the deployment's id, so this opens it before the pass.
       await pool.query("SELECT 1");
       return (await sequencer).run();
     },

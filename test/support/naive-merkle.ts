@@ -22,7 +22,7 @@ export function naivePath(m: number, leaves: readonly Uint8Array[]): Buffer[] {
     : [...naivePath(m - k, leaves.slice(k)), naiveRoot(leaves.slice(0, k))];
 }
 
-/** PROOF(m, D[n]) of section 2.1.2, for 0 < m. */
+/** PROOF(m, D[n]) of RFC 6962, section 2.1.2, for 0 < m. */
 export function naiveProof(m: number, leaves: readonly Uint8Array[], isWhole = true): Buffer[] {
   const n = leaves.length;
   if (m === n) return isWhole ? [] : [naiveRoot(leaves)];

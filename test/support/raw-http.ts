@@ -27,7 +27,7 @@ export function exchange(url: string, bytes: string | Buffer, afterSend?: () => 
       socket.destroy();
     });
     socket.on("data", (chunk) => chunks.push(chunk));
-    // The server may close the connection before it has read everything.
+    // A server that has answered may close the connection before it has read everything.
     socket.on("error", (error) => (chunks.length > 0 ? resolve(parse(chunks)) : reject(error)));
     socket.on("close", () => resolve(parse(chunks)));
   });

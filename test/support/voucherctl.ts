@@ -17,7 +17,7 @@ export interface Voucherctl {
   run(command: string | readonly string[], env?: Record<string, string>): Promise<Ended>;
   /**
    * Runs a command with --json and returns the object that it prints. Fails unless the command succeeds and prints
-   * nothing else. The first argument may be a line. The others are passed unchanged.
+   * nothing else. The first argument may contain several words. The others are passed unchanged.
    */
   // biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
   json(...lineAndArgs: string[]): Promise<any>;

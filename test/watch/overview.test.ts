@@ -397,7 +397,7 @@ it("the list of faults has each organization's expiring batches, even if another
     );
   await add(far);
   expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
-  // Adds batches that end soon, before the others.
+  // Adds batches that end sooner than the others.
   await add(new Date(Date.now() + 3_600_000));
   expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
   expect((await read()).stock).toHaveLength(STOCK.batchesMax);

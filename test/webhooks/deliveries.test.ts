@@ -549,7 +549,7 @@ const redeem = (voucherId: string, externalRef = crypto.randomUUID() as string) 
 const addEndpoint = (eventTypes?: readonly string[], { organizationId } = partner) =>
   receiver.addEndpoint(servers.db, organizationId, eventTypes);
 
-/** Issues vouchers. The type spares tests a check of each. */
+/** Issues vouchers. By this type, tests need not check each one for undefined. */
 const issue = (count = 1) => issueVouchers(servers.db, partner, count) as Promise<[IssuedVoucher, IssuedVoucher]>;
 
 /** Makes retries due now, and requests their jobs like the sweeper. */
@@ -572,7 +572,7 @@ const finished = (endpointId: string, count: number) =>
     throw new Error(`${error.message}: ${JSON.stringify(await deliveries(endpointId))}`);
   });
 
-/** Seconds until the next attempt, once a delivery has had `attempts`. */
+/** Waits until a delivery has had `attempts`, and returns the seconds until the next attempt. */
 const waitAfter = (endpointId: string, attempts: number) =>
   until(async () => {
     const [waiting] = await query(

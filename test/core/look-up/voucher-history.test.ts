@@ -71,7 +71,7 @@ it("readVoucherHistory returns reservations, events with their seals, and the re
   const first = (await till.reserve(voucher.code)).body;
   await till.release(first.ticket, "basket emptied");
   const second = (await till.reserve(voucher.code)).body;
-  // The second reservation has expired, but no process has recorded that.
+  // The second reservation's time passes, but no process records that it has expired.
   await servers.db.query(
     `UPDATE reservations
         SET started_at = now() - interval '2 minutes', expires_at = date_trunc('second', now()) - interval '1 minute'

@@ -241,7 +241,7 @@ function faultsOf(expression: string, mayDescribe = false): string[] {
           : [`no job is ${value}`];
       const values = series.map(({ labels }) => labels[label]);
       if (values.every((known) => known === undefined)) return [`${metric} has no label ${label}`];
-      // The test can check only labels that must equal a plain word.
+      // The test can check only a label that must equal plain words.
       if (operator.startsWith("!") || /[.*+\\]/.test(value)) return [];
       return value.split("|").flatMap((word) => (values.includes(word) ? [] : [`no ${metric} has ${label} ${word}`]));
     });

@@ -163,7 +163,7 @@ it("a worker of the transparency log reports why the log cannot publish, and is 
   await untilRefused("witnesses");
 });
 
-/** One row if the log has published the hash of every event. */
+/** Selects one row if the log has published the hash of every event. */
 const ALL_PUBLISHED = `
   SELECT FROM log_published
    WHERE size = (SELECT sum(leaves) FROM log_batches)

@@ -85,7 +85,7 @@ describe("GET /readyz", () => {
         const levels = recordLevels(each);
         const { headers } = await until(async () => {
           const reply = await send("GET", `${each.url}/readyz`);
-          // On a busy machine, Postgres may be late as well.
+          // On a busy machine, Postgres may be late as well. Then the test probes again.
           return reply.status === 503 && reply.body.postgres === "ok" ? reply : null;
         });
         expect(await until(() => levels.get(headers.get("x-request-id")))).toBe(level);

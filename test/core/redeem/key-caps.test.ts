@@ -18,7 +18,7 @@ const [worker] = contexts;
 const TEST_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-// A cap begins again at midnight, so no test may run across it.
+// A daily cap begins again at midnight, so no test may run across midnight.
 beforeAll(() => until(() => DAY_MS - (Date.now() % DAY_MS) > TEST_MS, 2 * TEST_MS));
 
 const change = (id: string, wanted: Partial<Parameters<typeof changeKey.run>[2]>) =>

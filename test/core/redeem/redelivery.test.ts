@@ -105,7 +105,7 @@ it("a redeem job redeems nothing if its deadline passes during the wait for the 
 
 it("a redeem job past its deadline redeems nothing on another database server than its caller's", async () => {
   const { id } = await issue();
-  // A worker whose server restarts after the worker has accepted the job.
+  // A worker whose database server restarts after the worker has accepted the job.
   const before = { ...one, deployment: { id: one.deployment.id, serverId: "before", ready: async () => undefined } };
   expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
   await expectUntouched(id);

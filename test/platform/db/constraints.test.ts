@@ -357,7 +357,7 @@ const purchase = (changes: Row) => (voucher_id: string) =>
     ...changes,
   });
 
-/** A leaf batch. The statement takes the next id unless `id` is another expression. */
+/** Makes the insert of a leaf batch, with the next id unless `id` is another expression. */
 const logBatch =
   (changes: Row, id = "nextval('log_batch_ids')") =>
   (): Query => {
@@ -417,7 +417,7 @@ const REJECTED: Record<string, Make[]> = {
     "redeemed_at = now()",
     "status = 'Voided', redeemed_at = now()",
   ].map(voucher),
-  // The status Expired is not stored.
+  // The status Expired follows from the time and is not stored.
   vouchers_status_check: [voucher("status = 'Expired'")],
   vouchers_chain_head_consistent: HEADS.map(voucher),
   vouchers_sealed_hash_check: [voucher("sealed_hash = 'too short'")],

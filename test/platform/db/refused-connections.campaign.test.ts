@@ -15,7 +15,7 @@ import { withLogin } from "../../support/servers.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-// A server with TLS and a private authority, like a managed server.
+// Uses a Postgres server that has TLS with a private authority, as managed servers do.
 
 const { servers, keys, startApi, issue } = useService();
 let folder: string;

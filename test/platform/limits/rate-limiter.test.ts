@@ -40,7 +40,7 @@ it.each([
     const name = counting.newName();
     const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
     const allowed = await Promise.all(limiters.map((limiter) => burst(limiter, 2 * LIMIT)));
-    // Each process gets its part of the limit.
+    // `least` shows that each process gets its part of the limit.
     return { sum: allowed.reduce((total, one) => total + one, 0), least: Math.min(...allowed) };
   };
   // If Redis is late, as on a busy machine, a process counts alone for a while.
@@ -86,7 +86,7 @@ it("a rate limiter calls Redis at most 20 times for a window's calls, and never 
   for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
   const asked = await counting.monitor.count(`limit:${name}`);
   expect(asked).toBeGreaterThan(0);
-  // The number includes the script's own commands: up to five for each call.
+  // `asked` includes the commands of the Redis script: up to five for each call.
   expect(asked / 5).toBeLessThanOrEqual(20);
   for (let call = 0; call < 1_000; call++) expect((await limiter.take("caller")).allowed).toBe(false);
   expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);

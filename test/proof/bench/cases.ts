@@ -130,7 +130,7 @@ export const CASES = {
     title: "Verification page",
     ...READ,
     contenders: ["service"],
-    // 24 are below a visitor's limit of concurrent public reads. Above that limit, the API answers 503.
+    // 24 connections are below a visitor's limit of concurrent public reads. Above that limit, the API answers 503.
     connections: [1, 24],
     isRight: ({ subject, body }) => body.startsWith("<!doctype html>") && body.includes(subject.id),
     steps: () => [({ subject }) => get(`/integrity/events/VoucherInstance/${subject.id}`, { Accept: "text/html" })],

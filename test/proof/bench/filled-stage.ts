@@ -166,7 +166,7 @@ async function fill(
   await load("insert_redemptions", plan.redeemed);
   await load("insert_claims", plan.claimed);
   await loader.query(textOf("move_sequence", plan));
-  // Primary keys before the foreign keys that need them.
+  // Creates primary keys before the foreign keys that need them.
   for (const { make } of dropped.toReversed()) {
     signal.throwIfAborted();
     await loader.query(make);

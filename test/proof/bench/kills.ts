@@ -29,7 +29,7 @@ const DOWN_MS = { min: 0, max: 1_000 };
 const VOUCHERS_PER_KILL = 600;
 /** How long a caller repeats a request. Milliseconds. */
 const PATIENCE_MS = 60_000;
-/** The service's wait for a redeem. Milliseconds. */
+/** How long the service's API waits for a redeem. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
 /** The relative frequencies of the kinds of redeems. */
 const ORDERS = { redeem: 8, severalRefsOnOneVoucher: 1, sameRefOnTwoVouchers: 1 };

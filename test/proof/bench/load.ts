@@ -31,7 +31,7 @@ export interface Load {
   pace: Pace;
   seconds: number;
   steps: readonly Step[];
-  /** Undefined if no voucher is left. */
+  /** The next voucher or user, with a reference. Undefined if none is left. */
   nextUnit: () => Pick<Unit, "subject" | "reference"> | undefined;
   signal: AbortSignal;
   /** Whether the load continues after a 503. */

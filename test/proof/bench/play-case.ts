@@ -32,7 +32,7 @@ const LEAD_SECONDS = 1;
 const PART_SECONDS = 2;
 /** Length of the warm-up's first part, for which `FIRST_RATE` is assumed. Seconds. */
 const FIRST_PART_SECONDS = 0.5;
-/** Assumed units per second of the warm-up's first part. */
+/** Passes per second that are assumed for the warm-up's first part. */
 const FIRST_RATE = 1_000;
 /** A turn gets this many times the vouchers that it needs at the contender's last rate. */
 const SUPPLY_FACTOR = 2;

@@ -113,7 +113,7 @@ const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => interrupted.abort());
 // Stops the servers even if an error is thrown outside a turn.
 process.on("uncaughtException", (error) => interrupted.abort(error));
-// The program that reads this output has exited.
+// An error means that the program that reads this output has exited.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => interrupted.abort());
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 const print = (text: string) => void process.stdout.write(`${text}\n`);

@@ -32,7 +32,7 @@ export interface Growth {
 /** Records are kept forever, and each call adds some. */
 const KEPT = "is kept";
 const REPORTED = "minutes are kept for two hours, hours for 50";
-/** Sizes that may grow, with their limits. No other size may grow. */
+/** Sizes that may grow, each with the reason. No other size may grow. */
 const MAY_GROW: readonly (readonly [RegExp, string])[] = [
   [/^(vouchers|voucher_events|redemptions|claims|log_batches|audit_entries)$/, KEPT],
   [/^reservations$/, "is kept; unused ones for RESERVATION_RETENTION_DAYS"],

@@ -81,7 +81,7 @@ async function readMemory(running: RunningContender, postgresPid: number): Promi
   ];
 }
 
-/** A field of proc_pid_status(5) in bytes, or 0 if the process has ended. */
+/** Reads a field of proc_pid_status(5), in bytes. Returns 0 if the process has ended. */
 function readStatus(pid: number, field: string): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");

@@ -61,7 +61,7 @@ export async function openBenchServers(say: (line: string) => void) {
       postgresPid: Number(readFileSync(join(postgres.directory, "postmaster.pid"), "utf8").split("\n")[0]),
       versions: `PostgreSQL ${server_version}, Redis ${/^redis_version:(\S+)/m.exec(info)?.[1]}`,
       postgresUrl: (database?: string) => postgresUrl(postgres, database),
-      /** Another Redis database at each call, because a worker must not run another contender's jobs. */
+      /** Returns another Redis database at each call, because a worker must not run another contender's jobs. */
       nextRedis: (): BenchRedis => ({ redisUrl: redisUrl(redis, ++redisDatabases), redisPids }),
       close,
     };

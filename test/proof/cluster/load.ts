@@ -180,7 +180,7 @@ export function slotOfShard({ deploymentId }: TestServers, index: number): numbe
   return slotOf(findShard(deploymentId, index, SHARDS).prefix.slice(1, -1));
 }
 
-/** The shards that a node serves now. */
+/** Finds the shards that a node serves now. */
 export async function shardsOn({ cluster, servers }: ClusterService, node: ClusterNode): Promise<number[]> {
   const shards = Array.from({ length: SHARDS }, (_, index) => index);
   const owners = await Promise.all(shards.map((index) => cluster.masterOf(slotOfShard(servers, index))));

@@ -140,7 +140,7 @@ it("docker-compose.yml gives the log's key only to the log's containers, and in 
     ...[`${ha}log ${ha}log-key:${key}:ro`, `${ha}log ${ha}log-anchor:${anchor}`],
   ]);
   expect(mounts.toSorted()).toEqual(expected.toSorted());
-  // Docker gives a new volume the owner that the directory has in the image.
+  // A new volume gets the owner of the image's directory, so the image must have both directories.
   expect(readDockerfile().directories).toEqual([key, anchor]);
   const withKey = ALL.filter(([, { environment }]) => "LOG_KEY_FILE" in (environment ?? {})).map(([name]) => name);
   expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);

@@ -35,7 +35,7 @@ export function listInFile(completeUntil: unknown, text: string) {
   return { redemptions, completeUntil, nextCursor: "the same call again" };
 }
 
-/** The rows of a CSV file, by column. No value contains a line break. */
+/** Reads the rows of a CSV file, each by column. No value contains a line break. */
 export function rowsOf(text: string): Record<string, string>[] {
   const [head = [], ...rows] = text
     .replace(/^\ufeff/, "")

@@ -44,7 +44,7 @@ it.each<[history: string, broken: string[]]>([
   ["redeem 1000a, list 0-5000 of 1: 1000b", [CHANGED]],
   ["redeem 2000b, list 0-5000 of 2: 1000a 3000c", [CHANGED]],
   ["redeem 2000b, list 0-5000 of 2: 1000a", [CHANGED]],
-  // A page contains redemptions that do not belong to it.
+  // Pages with redemptions outside of their range, inside it, or in the wrong order.
   ["list 0-5000: 5000a", [RANGE]],
   ["list 0-5000: 4999a", []],
   ["list 0-5000: 1000a 6000b", [RANGE]],

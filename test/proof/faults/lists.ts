@@ -1,7 +1,7 @@
 import type { AskFor, Exchange, History, ListAsk, Violation } from "./history.ts";
 import type { Records } from "./records.ts";
 
-/** Maximum number of reported violations of each rule, because one cause may break thousands. */
+/** Maximum number of reported violations of each rule. One fault may cause thousands. */
 const REPORTED_MAX = 6;
 
 type Page = Exchange<AskFor<"list">>;

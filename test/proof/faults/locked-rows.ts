@@ -23,7 +23,7 @@ const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
     6_000,
     (random) => ({
       action: random.weigh(weights as Record<LockedAction, number>),
-      // A job waits for a locked row for 1.5 s.
+      // Some locks last longer than the 1.5 s for which a job waits.
       forMs: random.between(1_200, 2_600),
     }),
     (scene, fault) =>

@@ -89,9 +89,9 @@ const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
   });
 
 /**
- * Starts a copy of the running server, on its timeline or a later one, with an API process, a worker or both. They must
- * not change any data. The original must make marks first, because the processes would rightly prefer a copy to a
- * server without marks.
+ * Starts a copy of the running server, on its timeline or a later one, with an API process, a worker or both. These
+ * processes must not change any data. The original must make marks first, because the processes would rightly prefer a
+ * copy to a server without marks.
  */
 async function runHotCopy({ cluster, random, pause, violations }: Scene, { action, forMs }: Fault) {
   const isReady = await untilReady(cluster).then(

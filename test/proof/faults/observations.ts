@@ -9,7 +9,7 @@ import { AT_END_MS, type Records } from "./records.ts";
 export interface Observation {
   /** What the state is of: a reference, a chain, a list, or an offer. */
   subject: string;
-  /** States with a higher rank come later. */
+  /** Of two states of a subject, the one with the higher rank comes later. */
   rank: number;
   /** Must be equal in all states of a subject and rank. Undefined if the answer does not contain it. */
   content?: string | undefined;
@@ -149,7 +149,7 @@ function showsOf(exchange: Exchange): Shown[] {
   }
 }
 
-/** An answer that calls a redemption new also shows that the reference was unused when the request was sent. */
+/** The states in an answer about a redemption. If it is new, the reference was unused when the request was sent. */
 function showsOfRedeemed(ref: string, body: ShownRedemption & { alreadyConfirmed: boolean }): Shown[] {
   return [redemptionIs(ref, body), ...(body.alreadyConfirmed === false ? [referenceIs(ref, UNCONFIRMED)] : [])];
 }
@@ -162,7 +162,7 @@ function showsOfReserved({ ask, body }: Exchange<AskFor<"reserve">>): Shown[] {
   ];
 }
 
-/** In `hashes`, a pending event is null. */
+/** The states in the hashes of a chain's events. The hash of a pending event is null. */
 function showsOfChain(voucherId: string, body: { hashes: (string | null)[] }): Shown[] {
   const pendingFrom = body.hashes.indexOf(null);
   const sealed = pendingFrom < 0 ? body.hashes : body.hashes.slice(0, pendingFrom);

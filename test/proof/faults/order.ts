@@ -6,7 +6,7 @@ import { checkSecretEnds } from "./secret-ends.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 import { checkVoucherRegisters } from "./voucher-register.ts";
 
-/** Maximum number of reported violations of each rule, because one cause may break thousands. */
+/** Maximum number of reported violations of each rule. One fault may cause thousands. */
 const REPORTED_MAX = 6;
 
 /**

@@ -61,7 +61,7 @@ const ISSUED = 3;
  * the service may decide an extension only after the new end, and refuse it. Milliseconds.
  */
 const EXTENDED_MS = [500, 5_000, 86_400_000, 86_400_000];
-/** The calls of other callers while a voucher changes. */
+/** Calls that other callers make about a voucher while it changes. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
 /** How far back a settlement's list of redemptions begins. Milliseconds. */

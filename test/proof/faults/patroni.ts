@@ -98,7 +98,7 @@ export class PatroniPostgres implements FaultyDatabase {
     return urlAt(this.#port, database);
   }
 
-  /** The node that holds the leader's lock and accepts writes, or null. */
+  /** Finds the node that holds the leader's lock and accepts writes, or null. */
   async findPrimary(): Promise<PatroniNode | null> {
     const statuses = await Promise.all(this.nodes.map((node) => node.status("primary")));
     return this.nodes.find((_, index) => statuses[index] === 200) ?? null;

@@ -14,7 +14,7 @@ export type PostgresAction =
   | "crashAndPromote"
   | "endWaitsAndPromote";
 
-/** Pause before again ending all sessions that wait. Milliseconds. */
+/** Pause between two rounds that end all waiting sessions. Milliseconds. */
 const END_EVERY_MS = 100;
 
 export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<PostgresAction>): Promise<void> {

@@ -147,7 +147,7 @@ export async function readRecords(db: pg.Pool, clock: SteppedClock, history: His
   });
 }
 
-/** When a reservation ended or ends, even if its row is still Live. */
+/** Returns when a reservation ended or will end, even if its row is still Live. */
 export function endOf(reservation: RecordedReservation): number {
   return Math.min(reservation.endedAtMs ?? reservation.expiresAtMs, reservation.expiresAtMs);
 }

@@ -54,7 +54,7 @@ export const redisClusterTarget = target(
       if (action === "freezeMaster") anyMaster.freeze();
       if (action === "killMaster") await anyMaster.kill();
       if (action === "killReplyMaster") {
-        // The master through which API processes get replies.
+        // Finds the master through which API processes get replies.
         const list = ["SHARDCHANNELS", "vouchers:replies:*"];
         const channels = await Promise.all(masters.map(({ client }) => client.call("PUBSUB", ...list)));
         await (masters.find((_, index) => (channels[index] as string[]).length > 0) ?? anyMaster).kill();

@@ -69,7 +69,7 @@ export const ACTIVE: Register = {
   losses: 0,
 };
 
-/** The name of a validity in `clock`, which each extension changes. */
+/** Returns the name in `clock` of the validity with this end. */
 export const validityUntil = (end: number | null): string => (end === null ? "validity" : `validity until ${end}`);
 /** The name of a reservation whose ticket no answer has shown yet. */
 export const nameOfCall = (call: number): string => `reserved by #${call}`;
@@ -226,7 +226,7 @@ export function showsChain(types: readonly string[]): Apply {
   const lastOf = (pattern: RegExp) => types.findLast((type) => pattern.test(type))?.replace("voucher.instance.", "");
   const status = { redeemed: "Redeemed", voided: "Voided" }[lastOf(/redeemed|voided/) ?? ""] ?? "Active";
   const isSuspended = lastOf(/suspended|resumed/) === "suspended";
-  // The sweeper records the end of validity only some time after it.
+  // The sweeper records that a validity has ended only some time later.
   const isOver = lastOf(/expired|extended/) === "expired";
   return shows(
     (seen) =>

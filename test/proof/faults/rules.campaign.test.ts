@@ -278,7 +278,7 @@ it("SteppedClock's range contains the times of a process that has not noticed a 
       expect(clock.first(ms)).toBeLessThanOrEqual(3_100);
       expect(clock.last(ms)).toBeGreaterThanOrEqual(3_100);
     }
-    // A process follows a step back at once.
+    // A process follows a clock's step back at once.
     expect(clock.last(5_000)).toBe(7_000);
   }));
 

@@ -4,7 +4,7 @@ import type { Exchange, History, SecretEnd, Violation } from "./history.ts";
 export const TRUSTED_MS = 500;
 const LATE = "an ended secret works no longer than it may be trusted";
 const EARLY = "a secret works until it is ended";
-/** Maximum number of reported violations, because one cause may break thousands. */
+/** Maximum number of reported violations. One fault may cause thousands. */
 const REPORTED_MAX = 6;
 
 /**

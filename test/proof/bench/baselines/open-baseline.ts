@@ -32,7 +32,7 @@ export function openBaseline() {
   service.use({ close: () => pool.end() });
   return {
     work: { ...service, pool },
-    /** Replaces the work of an endpoint after its checks of key and body. */
+    /** Replaces the work that an endpoint does after the checks of key and body. */
     replaceWork<Body>(
       endpoint: Endpoint,
       scope: Scope,

@@ -22,7 +22,7 @@ const FETCHED_MAX = CONCURRENCY;
 const COMPLETE_AFTER_MS = 0;
 /** Maximum wait for an answer, the same as the service's. Milliseconds. */
 const WAIT_MS = 10_000;
-/** Pause before the next attempt to listen. Milliseconds. */
+/** Pause before the next attempt to listen for answers. Milliseconds. */
 const LISTEN_AGAIN_MS = 500;
 /** The answer on the channel. */
 type Told = { id: string; end: RedeemEnd };

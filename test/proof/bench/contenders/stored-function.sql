@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS bench_calls (
 );
 CREATE SEQUENCE IF NOT EXISTS bench_call_numbers;
 
--- Twelve symbols in three groups, like the service's redeem codes.
+-- Makes a redeem code: twelve symbols in three groups, like the service's.
 CREATE OR REPLACE FUNCTION bench_redeem_code() RETURNS text LANGUAGE sql AS $$
   SELECT regexp_replace(string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), ''),
                         '(.{4})(.{4})(.{4})', '\1-\2-\3')
