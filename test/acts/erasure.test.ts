@@ -59,7 +59,7 @@ async function redeem() {
   return { id, code, body, first };
 }
 
-it("after an erasure, the reference and its replacement text both find the redemption", async () => {
+it("a retry with an erased reference gets the first result, and its replacement text finds it too", async () => {
   const { id, body, first } = await redeem();
   expect(await erase(ofOrder(body.externalRef), "asked for")).toEqual({ vouchers: 1, events: 1, references: 1 });
   expect(await erase(ofOrder(body.externalRef))).toEqual(NOTHING);

@@ -184,7 +184,7 @@ it("a suspension of a batch waits for a redeem that began before the suspension"
   expect(await suspendAll(batchId)).toEqual({ suspended: 0, alreadyFinal: 1 });
 });
 
-it("Postgres refuses the redemption of a voucher that is suspended by its last event", async () => {
+it("a constraint in Postgres refuses the redemption of a suspended voucher", async () => {
   const { id } = await issueVoucher(db, partner);
   await suspend(id);
   const redeem = db.query("UPDATE vouchers SET status = 'Redeemed', redeemed_at = now() WHERE id = $1", [id]);

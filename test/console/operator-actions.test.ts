@@ -32,7 +32,7 @@ const { api, db, servers } = service;
 
 const idIn = (path: string) => path.split("/")[2] ?? "";
 
-it("an operator can create an organization and everything up to a redeemed voucher in the console", async () => {
+it("an operator can create all entities of a redeemed voucher in the console, each with an audit entry", async () => {
   expect((await open("/organizations")).text).toContain("New organization");
   const brandForm = await go("/organizations/new", { name: "Corner Shop", sandbox: "on" });
   expect(brandForm).toMatch(/^\/organizations\/org_\w+\/brands\/new$/);

@@ -86,7 +86,7 @@ describe("a user's token", () => {
     file.remove();
   });
 
-  it("a user's token is accepted with each kind of asymmetric algorithm, and Bearer in any case", async () => {
+  it("a user's token is accepted with each kind of asymmetric algorithm, and Bearer in any letter case", async () => {
     await expectAccepted(api, await signUser(key, "user"));
     await expectAccepted(api, await signUser(rsa, "user"));
     const reply = await call(api, CALLS[0]?.[1]() ?? "", `bEARER   ${await signUser(key, "user")}`, {});

@@ -48,7 +48,7 @@ it("verifyAllChains stops when its caller stops reading", async () => {
   expect(ranges).toBeLessThanOrEqual(2);
 });
 
-it("verifyAllChains does not block other work of the process", async () => {
+it("verifyNextChains does not block other work of the process", async () => {
   let turns = 0;
   const count = () => {
     turns += 1;

@@ -49,7 +49,7 @@ it.each(
   expectRefused(await call(route, undefined, { headers: bearer, body: "{" }), { status: 401, code: "missing_key" });
 });
 
-it("a new API key works at once, but no part of it does, and the database does not store it", async () => {
+it("a new API key works at once, but no changed form of it does, and the database does not store it", async () => {
   const { code } = await issueVoucher(servers.db, partner);
   const made = await key(partner.organizationId);
   const dump = JSON.stringify(await dumpRows(servers.db, ["api_keys", "api_key_secrets"]));

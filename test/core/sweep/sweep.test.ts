@@ -513,7 +513,7 @@ it("finished jobs in every queue and shard are removed after a set time, even if
   for (const { key, state } of sets) expect(await servers.redis.exists(`${key}:old-${state}`)).toBe(0);
 });
 
-it("a sweep logs at level info only after a change or a fault, and otherwise at a lower level", async () => {
+it("a sweep logs at level info only after a change or a fault", async () => {
   const tasks = Object.keys(ctx.sweepTasks);
   const quiet: SweepReport = {
     items: Object.fromEntries(tasks.map((task) => [task, 0])),

@@ -48,7 +48,7 @@ afterEach(async () => {
 it.each([
   ["a standby that lagged and was promoted", true],
   ["a copy of the disk that was put back", false],
-])("the transparency log signs nothing after a loss of commits before a recovery: %s", async (_, isStandby) => {
+])("after a loss of commits, the transparency log signs nothing until a recovery: %s", async (_, isStandby) => {
   const notes = new KeptNotes();
   const [primary, copy] = [await makeServer("primary"), await makeServer("copy")];
   const running = await startWithLog(primary, copy);
