@@ -12,7 +12,7 @@ import { assertUpgraded } from "./assert-upgraded.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** The schema version since which processes read the ends of individual vouchers. */
-export const ENDS_SCHEMA = 36;
+export const ENDS_SCHEMA = 28;
 
 /** The error for an end that is not after `floor`. It names the field that each interface has for the end. */
 export const tooEarly = (floor: Date): InvalidValues =>

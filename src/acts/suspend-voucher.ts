@@ -8,7 +8,7 @@ import { assertUpgraded } from "./assert-upgraded.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** The schema version since which processes recognize suspensions. */
-export const SUSPENSIONS_SCHEMA = 42;
+export const SUSPENSIONS_SCHEMA = 33;
 
 /**
  * Suspends a voucher, and appends the sealed event in the same transaction. Its reservation and its validity continue

@@ -1,6 +1,5 @@
 -- What runs, and what is wrong with it. Each process keeps its own row of `processes` up to date. The faults that operators see are in `faults`,
 -- with what ALERT_URL was told of them.
-DROP TABLE alerts, last_look, faults;
 
 CREATE TABLE processes (
   id text COLLATE "C" PRIMARY KEY,

@@ -1,10 +1,8 @@
--- One function checks the times and the caps of new redemptions. Two functions read the same rows and took their locks
--- apart, which also cost a redemption by a key without a cap. The triggers are dropped first: this takes the strongest
--- lock at once, so that no transaction that has read the table and will write to it can cause a deadlock.
+-- One function checks the times and the caps of new redemptions, because both read the same rows. The trigger is dropped
+-- first: this takes the strongest lock at once, so that no transaction that has read the table and will write to it can
+-- cause a deadlock.
 DROP TRIGGER redemptions_in_open_time ON redemptions;
-DROP TRIGGER redemptions_within_caps ON redemptions;
 DROP FUNCTION check_redemption_times();
-DROP FUNCTION count_capped_redemptions();
 
 -- Refuses redemptions in the closed time. Counts those of keys with a cap, and refuses those that would exceed it.
 --

@@ -1,5 +1,6 @@
 -- What identifies a person can be erased: payloads go, and hashes stay. References are replaced, so that they are still
--- recognized. erase_events and erase_user are the only ways, and the triggers below accept nothing else.
+-- recognized. The functions erase_events, erase_user and erase_reference contain everything that is erased. They are
+-- the only ways, and the triggers below accept nothing else.
 
 -- The key of HMAC (RFC 2104), filled up to 64 bytes, each combined with one byte by XOR.
 CREATE FUNCTION hmac_pad(key bytea, byte integer) RETURNS bytea LANGUAGE plpgsql IMMUTABLE STRICT AS $$
@@ -236,26 +237,33 @@ BEGIN
 END
 $$;
 
--- Accepts the replacement of users that the entry names, of the reason of a void, and of an organization's reference
--- for a batch, by what erased_form makes of them.
+-- Accepts the replacement of users that the entry names, of a reason, and of an organization's reference for a batch, by
+-- what erased_form makes of them. Also accepts that the counts of a key's reading of codes grow.
 CREATE FUNCTION check_audit_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   before jsonb := to_jsonb(OLD);
   after jsonb := to_jsonb(NEW);
   texts CONSTANT text[] := ARRAY['reason', 'issueRef'];
-  old text;
+  counts CONSTANT text[] := ARRAY['codesExported', 'readings'];
+  was text;
 BEGIN
-  FOREACH old IN ARRAY named_users(before) LOOP
-    IF erased_form('', old) = ANY (named_users(after)) THEN
-      before := with_erased(before, old, erased_form('', old));
+  FOREACH was IN ARRAY named_users(before) LOOP
+    IF erased_form('', was) = ANY (named_users(after)) THEN
+      before := with_erased(before, was, erased_form('', was));
     END IF;
   END LOOP;
-  FOREACH old IN ARRAY texts LOOP
-    IF after #>> ARRAY['arguments', old] = erased_form('', before #>> ARRAY['arguments', old]) THEN
-      before := jsonb_set(before, ARRAY['arguments', old], after #> ARRAY['arguments', old]);
+  FOREACH was IN ARRAY texts LOOP
+    IF after #>> ARRAY['arguments', was] = erased_form('', before #>> ARRAY['arguments', was]) THEN
+      before := jsonb_set(before, ARRAY['arguments', was], after #> ARRAY['arguments', was]);
     END IF;
   END LOOP;
   IF owns_table(TG_RELID) AND before = after THEN
+    RETURN NEW;
+  END IF;
+  IF owns_table(TG_RELID) AND OLD."by" = 'key' AND OLD.command = 'batch export'
+     AND to_jsonb(OLD) - 'after' = to_jsonb(NEW) - 'after' AND OLD.after - counts = NEW.after - counts
+     AND (NEW.after->>'codesExported')::bigint > (OLD.after->>'codesExported')::bigint
+     AND (NEW.after->>'readings')::bigint > (OLD.after->>'readings')::bigint THEN
     RETURN NEW;
   END IF;
   RAISE EXCEPTION 'UPDATE on audit_entries is not allowed: audit entries are permanent'
@@ -311,12 +319,12 @@ BEGIN
             UNION SELECT p.user_id FROM purchases AS p WHERE p.voucher_id = ANY (of_vouchers)
             ORDER BY 1 OFFSET 0) AS u;
 
-  -- The reasons of voids are known from the events, which are erased below.
+  -- The reasons are known from the events, which are erased below.
   UPDATE audit_entries AS a SET arguments = jsonb_set(a.arguments, '{reason}', to_jsonb(erased_form('', e.reason)))
     FROM (SELECT n.voucher_id, v.payload::jsonb #>> '{data,reason}' AS reason
             FROM unnest(of_vouchers, by_sequences) AS n (voucher_id, by_sequence)
             JOIN voucher_events AS t ON t.voucher_id = n.voucher_id AND t.sequence = n.by_sequence
-            JOIN voucher_events AS v ON v.voucher_id = n.voucher_id AND v.event_type = 'voucher.instance.voided'
+            JOIN voucher_events AS v ON v.voucher_id = n.voucher_id
                  AND (t.payload::jsonb #> '{data,erasedSequences}') @> to_jsonb(v.sequence)
            WHERE v.payload IS NOT NULL) AS e
    WHERE a.entity_id = e.voucher_id AND a.arguments->>'reason' = e.reason AND NOT starts_with(e.reason, 'erased:');
@@ -423,7 +431,11 @@ BEGIN
      SET (arguments, before, after, entity_id)
          = (SELECT e.arguments, e.before, e.after, e.entity_id
               FROM jsonb_populate_record(a, with_erased(to_jsonb(a), of_user, erased_user)) AS e)
-   WHERE of_user = ANY (named_users(to_jsonb(a))) AND a.at < past_end;
+   -- As audit_entries_by_named_user, which finds the entries of named_users.
+   WHERE ARRAY[(a.arguments->>'user') COLLATE "C", a.before->>'userId', a.after->>'userId',
+               CASE WHEN a.entity_type = 'Member' OR a.command = 'member add'
+                    THEN substr(a.entity_id, strpos(a.entity_id, '/') + 1) END] @> ARRAY[of_user]
+     AND of_user = ANY (named_users(to_jsonb(a))) AND a.at < past_end;
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   UPDATE sent_forms AS f
@@ -471,3 +483,167 @@ ALTER TABLE webhook_deliveries
 REVOKE ALL ON FUNCTION
   erased_form(text, text), erase_events(text[], integer[], timestamptz),
   erase_user(text, timestamptz), find_erased_users(text[]) FROM PUBLIC;
+
+-- An erasure waits for every transaction that may write what it erases, and then reads what these wrote. Every change
+-- of a voucher holds its row. Claims, purchases, events, redemptions and batches hold a lock of the user or the
+-- reference. Other texts that name a user are written beside a member or a contract: erase_user locks these tables.
+
+-- A claim has read its referrer from the link's contract. On VS001, an erasure came first: the caller decides again.
+CREATE FUNCTION check_event_referrer() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(1701995891, hashtext(NEW.data->>'referrer'));
+  IF NOT EXISTS (SELECT FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id
+                  WHERE l.code = NEW.data->>'referralLink' AND c.user_id = NEW.data->>'referrer') THEN
+    RAISE EXCEPTION 'the link has another referrer' USING ERRCODE = 'VS001';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER voucher_events_referrer BEFORE INSERT ON voucher_events FOR EACH ROW
+  WHEN (NEW.data->>'referrer' IS NOT NULL) EXECUTE FUNCTION check_event_referrer();
+
+-- The event that erases others has its place in the chain: the head covers it, and it is linked to the event before.
+CREATE FUNCTION check_erasing_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM voucher_events AS t
+                   JOIN voucher_events AS p ON p.voucher_id = t.voucher_id AND p.sequence = t.sequence - 1
+                   JOIN vouchers AS v ON v.id = t.voucher_id AND v.sealed_sequence >= t.sequence
+                  WHERE t.voucher_id = NEW.voucher_id AND t.sequence = NEW.erased_by
+                    AND t.previous_hash = p.record_hash) THEN
+    RAISE EXCEPTION 'UPDATE on voucher_events is not allowed: the chain does not contain the event that erases'
+      USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER voucher_events_erased_by_chain BEFORE UPDATE ON voucher_events FOR EACH ROW
+  WHEN (OLD.payload IS NOT NULL AND NEW.payload IS NULL AND NEW.erased_by IS NOT NULL)
+  EXECUTE FUNCTION check_erasing_event();
+
+-- An organization's references for batches are replaced, too.
+ALTER TABLE issue_references ADD COLUMN erased_at timestamptz, ADD COLUMN erased_up_to timestamptz;
+CREATE OR REPLACE TRIGGER issue_references_permanent BEFORE DELETE OR TRUNCATE ON issue_references
+  FOR EACH STATEMENT EXECUTE FUNCTION reject_change('references of batches are permanent');
+CREATE FUNCTION check_issue_reference_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF owns_table(TG_RELID) AND OLD.erased_at IS NULL
+     AND to_jsonb(OLD) - ARRAY['issue_ref', 'erased_at', 'erased_up_to']
+         = to_jsonb(NEW) - ARRAY['issue_ref', 'erased_at', 'erased_up_to']
+     AND NEW.issue_ref = erased_form(OLD.organization_id, OLD.issue_ref) THEN
+    RETURN NEW;
+  END IF;
+  RAISE EXCEPTION 'UPDATE on issue_references is not allowed: references of batches are permanent'
+    USING ERRCODE = 'restrict_violation';
+END
+$$;
+CREATE TRIGGER issue_references_erasure_only BEFORE UPDATE ON issue_references
+  FOR EACH ROW EXECUTE FUNCTION check_issue_reference_erasure();
+
+-- Inserts no row under a reference that was used and erased, as ON CONFLICT DO NOTHING does under one that was used.
+CREATE FUNCTION check_erased_issue_reference() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(hashtext('issue ' || NEW.organization_id), hashtext(NEW.issue_ref));
+  IF EXISTS (SELECT FROM issue_references AS r
+              WHERE r.organization_id = NEW.organization_id
+                AND r.issue_ref = erased_form(NEW.organization_id, NEW.issue_ref)) THEN
+    RETURN NULL;
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER issue_references_not_erased BEFORE INSERT ON issue_references
+  FOR EACH ROW EXECUTE FUNCTION check_erased_issue_reference();
+
+-- Waits for redemptions and batches under a reference, which later statements see. Then replaces the reference of a
+-- batch, also in the audit entry, unless it was issued after `up_to`, and returns the number of texts. A partner's
+-- reference for an order may be the same text and has a lock of its own, so that an issue does not delay a redeem.
+CREATE FUNCTION erase_reference(
+  of_organization text, of_reference text, up_to timestamptz DEFAULT 'infinity', OUT erased_texts bigint
+) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  replaced bigint;
+  done_at timestamptz;
+  of_batch text;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('issue ' || of_organization), hashtext(of_reference));
+  PERFORM pg_advisory_xact_lock(hashtext(of_organization), hashtext(of_reference));
+  SELECT r.batch_id INTO of_batch FROM issue_references AS r
+   WHERE r.organization_id = of_organization AND r.issue_ref = of_reference AND r.erased_at IS NULL
+     AND r.issued_at < up_to + interval '1 millisecond';
+  UPDATE audit_entries AS a
+     SET arguments = jsonb_set(a.arguments, '{issueRef}', to_jsonb(erased_form('', a.arguments->>'issueRef')))
+   WHERE a.entity_id = of_batch AND NOT starts_with(a.arguments->>'issueRef', 'erased:');
+  GET DIAGNOSTICS replaced = ROW_COUNT;
+  done_at := date_trunc('milliseconds', clock_timestamp());
+  UPDATE issue_references AS r
+     SET issue_ref = erased_form(of_organization, of_reference),
+         erased_at = done_at, erased_up_to = least(up_to, done_at)
+   WHERE r.batch_id = of_batch;
+  GET DIAGNOSTICS erased_texts = ROW_COUNT;
+  erased_texts := erased_texts + replaced;
+END
+$$;
+
+-- The references of batches, of a list of replaced texts, that are in the database as they were, as after a restore.
+CREATE FUNCTION find_erased_references(of_organizations text[], forms text[])
+RETURNS TABLE (organization_id text, issue_ref text, form text) LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT AS $$
+  SELECT r.organization_id, r.issue_ref, w.form
+    FROM issue_references AS r
+    JOIN unnest(of_organizations, forms) AS w (organization_id, form)
+      ON w.organization_id = r.organization_id AND w.form = erased_form(r.organization_id, r.issue_ref)
+   WHERE r.erased_at IS NULL
+$$;
+
+REVOKE ALL ON FUNCTION erase_reference(text, text, timestamptz), find_erased_references(text[], text[]) FROM PUBLIC;
+
+-- The redemption of an organization under a reference, also if the reference was erased since. If there are two, because
+-- a release without erasures redeemed it again, returns the one with the unchanged text, which the caller heard last.
+CREATE FUNCTION redemptions_under(of_organization text, of_reference text) RETURNS SETOF redemptions
+LANGUAGE sql STABLE AS $$
+  SELECT o.* FROM redemptions AS o
+   WHERE o.organization_id = of_organization
+     AND o.external_ref = ANY (ARRAY[of_reference, (SELECT erased_form(k.owner, of_reference) FROM erasure_keys AS k
+                                                     WHERE k.owner = of_organization AND k.used)])
+   ORDER BY o.external_ref = of_reference DESC LIMIT 1
+$$;
+
+-- Processes of a release that knows no erasure may run until an upgrade ends. They look for a reference as it was, and
+-- do not find a redemption whose reference was erased. So the database refuses to redeem under such a reference, and
+-- to record that nothing was redeemed under it. The lock makes the check see an erasure that is under way: processes
+-- of this release hold it already. On VS001, the caller decides again.
+CREATE FUNCTION check_erased_references() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(hashtext(i.organization_id), hashtext(i.external_ref)) FROM inserted AS i;
+  IF EXISTS (SELECT FROM inserted AS i
+               JOIN erasure_keys AS k ON k.owner = ANY (ARRAY[i.organization_id]) AND k.used
+              CROSS JOIN LATERAL (SELECT FROM redemptions AS r
+                                   WHERE r.organization_id = i.organization_id
+                                     AND r.external_ref = ANY (ARRAY[erased_form(i.organization_id, i.external_ref)])
+                                  OFFSET 0) AS redeemed) THEN
+    RAISE EXCEPTION 'the reference was redeemed before, and erased since' USING ERRCODE = 'VS001';
+  END IF;
+  RETURN NULL;
+END
+$$;
+-- A process that names its schema in application_name looks for erased references itself, under the same lock. It is
+-- spared a second search.
+CREATE TRIGGER redemptions_not_erased AFTER INSERT ON redemptions REFERENCING NEW TABLE AS inserted
+  FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE '% (schema %)') EXECUTE FUNCTION check_erased_references();
+CREATE TRIGGER reference_ends_not_erased AFTER INSERT ON reference_ends REFERENCING NEW TABLE AS inserted
+  FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE '% (schema %)') EXECUTE FUNCTION check_erased_references();
+
+-- An erased event is not sent. Its delivery becomes due at once, however long it would wait for its next attempt, so
+-- that a worker ends it as Erased, in the order of the voucher's events.
+CREATE FUNCTION end_erased_deliveries() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE webhook_deliveries AS d SET next_attempt_at = clock_timestamp()
+   WHERE d.endpoint_id = ANY (ARRAY(SELECT e.id FROM webhook_endpoints AS e JOIN vouchers AS v USING (organization_id)
+                                     WHERE v.id = NEW.voucher_id))
+     AND d.voucher_id = NEW.voucher_id AND d.finished_at IS NULL
+     AND d.sequence = NEW.sequence AND d.next_attempt_at > clock_timestamp();
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER voucher_events_end_deliveries AFTER UPDATE ON voucher_events FOR EACH ROW
+  WHEN (OLD.payload IS NOT NULL AND NEW.payload IS NULL) EXECUTE FUNCTION end_erased_deliveries();
