@@ -86,7 +86,7 @@ const text = "import nothing";
 it("importsOf finds all imports of every source file", () => {
   for (const [file, text] of TEXTS) {
     const statements = text.match(/^import\b(?!\.)|^\s*}\s*from\s|^export\s.*\sfrom\s["']/gm)?.length ?? 0;
-    // The pattern above matches a statement over several lines twice: at its first and its last line.
+    // `statements` counts an import over several lines twice: at its first and its last line.
     const multiline = text.match(/^import\s+(type\s+)?\{\s*$/gm)?.length ?? 0;
     const found = importsOf(file, text).filter((edge) => edge.kind !== "dynamic").length;
     expect(found, file).toBe(statements - multiline);

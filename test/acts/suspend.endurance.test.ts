@@ -7,7 +7,7 @@ import { useService } from "../support/use-service.ts";
 const { servers, db, partner, till } = useService();
 
 const VOUCHERS = 100_000;
-/** Maximum time until all histories of the batch have the event. Milliseconds. */
+/** Maximum time until the history of every voucher in the batch has the suspension. Milliseconds. */
 const FOLLOWED_MS = 300_000;
 /** Number of tills that redeem continuously, one voucher after another. */
 const TILLS = 4;

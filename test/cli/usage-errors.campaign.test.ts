@@ -64,7 +64,7 @@ function perhapsWrongUsesOf(leaf: Command): string[][] {
   });
 }
 
-/** Correct usage, from the command's help. */
+/** Returns correct usage: the example in the command's help. */
 function exampleOf(leaf: Command): string[] {
   let help = "";
   const writeOut = (text: string) => {

@@ -18,8 +18,8 @@ import { startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
-// The service as in a company's network: behind a firewall with the core rule set and nginx, with PgBouncer, and with
-// servers that use TLS with a private authority and give few rights.
+// Tests the service as in a company's network: behind a firewall with the core rule set and nginx, with PgBouncer, and
+// with servers that use TLS with a private authority and give few rights.
 
 let test: TestServers;
 let hardened: Awaited<ReturnType<typeof openHardenedServers>>;
@@ -123,7 +123,7 @@ describe.skipIf(!hasCoreRules() || !hasProgram("nginx")).each([1, 2])("the core 
     for (const path of ["/", "/docs", "/docs/guide", "/openapi.json"])
       expect([path, (await browse(`${apache.url}${path}`)).status]).toEqual([path, 200]);
     expect(apache.takeMatchedRules()).toEqual([]);
-    // The rules still apply to all other parameters and addresses.
+    // The firewall's rules still apply to all other parameters and addresses.
     for (const path of ["/docs?page=../../etc/passwd", "/partner/vouchers/..%2F..%2Fetc", "/docs?q=a'+or+1=1--"])
       expect([path, (await browse(`${apache.url}${path}`)).status]).toEqual([path, 403]);
     apache.takeMatchedRules();

@@ -93,7 +93,7 @@ function isExplained(operations: readonly Case[]): boolean {
   return false;
 }
 
-/** Overlapping operations, each of which adds its own bit, and a read that no order explains. */
+/** Makes overlapping operations, each of which adds its own bit, and a read that no order explains. */
 function addBits(count: number): Operation<number>[] {
   const overlapping = { fromMs: 0, untilMs: 1 };
   const adds = Array.from({ length: count }, (_, bit) => ({

@@ -100,7 +100,7 @@ export async function backUp(db: pg.Pool): Promise<() => Promise<void>> {
     );
 }
 
-/** The settings in these files, as a process reads them. */
+/** Reads the settings in these files, as a process does. */
 export function settingsOf(files: TlogFiles, anchors = [files.anchor]) {
   const policyFile = files.env.LOG_POLICY ?? null;
   return readTlogSettings({ keyFile: files.env.LOG_KEY_FILE, origin: null, anchors, policyFile, intervalMs: 1_000 });

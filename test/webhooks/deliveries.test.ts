@@ -428,7 +428,7 @@ it("deliverToTarget ends long before its requests if its process stops while end
   await until(() => ids.flatMap(receiver.of).length >= 20);
   const startedAt = performance.now();
   await stopping.close();
-  // A request lasts up to 15 seconds.
+  // Closing did not wait for the requests, each of which lasts up to 15 seconds.
   expect(performance.now() - startedAt).toBeLessThan(10_000);
   expect(await deliveries(ids[0] ?? "")).toMatchObject([{ state: "Pending" }]);
 });

@@ -45,7 +45,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
   ]),
   pva_admin: new Set(
     [
-      // Each connection of the issuer API and of forms runs `identify_database`.
+      // Each connection of the issuer API and of the console's forms runs `identify_database`.
       "identify_database",
       ...statementsOf("src/cli/main.ts", "src/issuer/endpoints.ts", "src/local/start.ts", "src/local/scale-check.ts"),
       ...statementsOf(...NAMES.map((wing) => `src/${wing}/in-voucherctl.ts`), "src/transparency/in-start.ts"),

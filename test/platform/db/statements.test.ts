@@ -96,7 +96,7 @@ function describeResult(text: string): Promise<{ name: string; dataTypeID: numbe
   });
 }
 
-/** Column names and types. Columns of a group have names like `group.member`. */
+/** Returns column names and types. Columns of a group have names like `group.member`. */
 function flatten(columns: Columns): Record<string, string> {
   return Object.fromEntries(
     Object.entries(columns).flatMap(([name, column]) =>

@@ -257,7 +257,7 @@ async function serve(parts: Parts, limits: Partial<typeof FILE_LIMITS> = {}, con
     signOut() {
       isSignedIn = false;
     },
-    /** The log line of the first request. */
+    /** Waits for the log line of the first request. */
     line: () => until(() => lines()[0]),
     /** Waits until the service sends a file again. */
     isFree: () =>

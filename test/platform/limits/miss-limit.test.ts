@@ -49,7 +49,7 @@ it("a scanner with another keyboard layout finds vouchers, and counts no unknown
     Array.from(code, (symbol) => ({ Y: "Z", Z: "Y", "-": "\u00df" })[symbol] ?? symbol).join("");
   const [first, ...others] = await issueVouchers(servers.db, partner, LIMIT + 1);
   for (const { id, code } of others) expect((await client.lookUp(scan(code))).body.voucher?.id).toBe(id);
-  // A text that two keyboard layouts turn into different valid codes.
+  // Two keyboard layouts turn `YZAW00YMQZYA1234` into different valid codes.
   const [ambiguous] = await issueVouchers(servers.db, partner, 1, { codes: ["YWQZ00YMAWYQ1234"] });
   expect((await client.lookUp("YZAW00YMQZYA1234")).body.voucher?.id).toBe(ambiguous?.id);
   const order = { code: scan(first?.code ?? ""), externalRef: "scanned" };

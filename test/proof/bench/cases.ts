@@ -117,7 +117,7 @@ export const CASES = {
   events: {
     title: "Read a voucher's events",
     ...READ,
-    // One connection shows an idle service's latency. 32 stay below an organization's limit of 54 calls.
+    // One connection shows an idle service's latency. 32 connections stay below an organization's limit of 54 calls.
     connections: [1, 32],
     contenders: ["service"],
     isRight({ subject, body }) {
@@ -179,7 +179,7 @@ export const CASES = {
     },
     isRight: ({ subject, body }) => JSON.parse(body).voucher === subject.id,
     steps: (stage) => [({ subject }) => post("/partner/vouchers/reserve", key(stage), { code: subject.code })],
-    // Live reservations add work to every sweep.
+    // Ends reservations, because Live ones add work to every sweep.
     afterwards: endReservations,
   },
 } as const satisfies Record<string, Case>;

@@ -8,7 +8,7 @@ const textOf = (name: string, plan: Plan): string =>
   (sql[name]?.text as string).replaceAll(/\{(\w+)\}/g, (_, value: keyof Plan) => `${plan[value]}`);
 const FUNCTIONS = Object.keys(sql).filter((name) => name.startsWith("make_"));
 const TABLES = ["vouchers", "voucher_events", "redemptions", "reservations", "claims", "log_batches"];
-/** Rows of one statement: a multiple of the size of each leaf batch. */
+/** Number of rows that one statement inserts: a multiple of the size of each leaf batch. */
 const CHUNK = 20_000;
 /**
  * Odd primes. If such a prime does not divide n, then i * prime % n, for i from 0 to n - 1, gives each of these numbers

@@ -15,7 +15,7 @@ function round(rate: number, worker = 0): Round {
   return { rate, p50Ms: 1, p99Ms: 2, cpu: { api: 100, worker, redis: 10, postgres: 1, client: 5 }, walBytes: 700 };
 }
 
-/** The cells of each line of a Markdown table, with and without bold marks. */
+/** Splits a Markdown table into the cells of each line, with or without bold marks. */
 const bold = (table: string): string[][] => table.split("\n").map((line) => line.split(/ *\| */).slice(1, -1));
 const cells = (table: string): string[][] => bold(table.replaceAll("**", ""));
 const after = (row: string[] | undefined): string | undefined => row?.slice(1).join("|");

@@ -50,7 +50,7 @@ interface Entrant {
   rate: number;
 }
 
-/** One turn. Responses of a lead-in are not measured, and may be 503 after a pause. */
+/** One turn. If `isLead`, its responses are not measured, and may be 503 because of a pause before it. */
 interface Turn {
   seconds: number;
   pace: Pace;

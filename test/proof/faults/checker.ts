@@ -30,7 +30,7 @@ const REPEATS_AT_ONCE = 16;
 /** Maximum number of exchanges or rows in a violation. */
 const SHOWN_MAX = 10;
 
-/** A violation that no single request shows. */
+/** Makes a violation that no single request shows. */
 export function violation(rule: string, detail: string): Violation {
   return { rule, detail, exchanges: [] };
 }

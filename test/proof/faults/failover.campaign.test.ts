@@ -186,7 +186,7 @@ it("on a read-only database, the service answers 503 until the host name leads t
     await setReadOnly("off");
   }
   await untilBothSucceed(till);
-  // /readyz repeats its last result for half a second.
+  // /readyz repeats its last result for half a second, so this waits for a new one.
   await until(async () => (await fetch(`${api.url}/readyz`)).status === 200);
 });
 

@@ -20,7 +20,7 @@ import { useFaultCluster } from "./use-fault-cluster.ts";
 // Each test makes one order of events that the campaign meets only at random: a caller has an answer that another
 // process could still contradict.
 
-/** The redeem wait. Half of it is for a locked row, and the rest is for a second delivery. Milliseconds. */
+/** How long a redeem waits. Half of this is for a locked row, and the rest is for a second delivery. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
 
 const own = useFaultCluster({

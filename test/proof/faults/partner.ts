@@ -282,7 +282,7 @@ function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher
 
     lookUpForeignVoucher: () => read("lookUp", foreignVoucher()),
 
-    /** Other callers read the voucher until after the redeem has its answer. */
+    /** Redeems a voucher that other callers read until after the answer. */
     async watchRedeem() {
       const [voucher, ref] = [nextVoucher(), newRef()];
       let isOver = false;

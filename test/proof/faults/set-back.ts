@@ -118,7 +118,7 @@ export async function grow({ cluster }: Pick<Scene, "cluster">, how: Growth, end
     });
   }
   while ((await readEnd(db)) <= end) {
-    // Writes a record first, because Postgres does not switch from an empty segment.
+    // Writes a record first, because Postgres does not switch from an empty WAL segment.
     await db.query("SELECT pg_logical_emit_message(false, 'faults', 'grow')");
     await db.query("SELECT pg_switch_wal()");
   }

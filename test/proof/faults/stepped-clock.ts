@@ -25,7 +25,7 @@ const OFF_MAX_MS = 15_000;
 /** By how much a process may decide ahead of its own time until it reads a clock that was set ahead. Milliseconds. */
 const SLACK_MS = 1_000;
 /**
- * After this time, every process has read the changed clock. Processes read it once a second, but may be frozen.
+ * Time after which every process has read a changed clock. Processes read it once a second, but may be frozen.
  * Milliseconds.
  */
 const READ_WITHIN_MS = 15_000;
@@ -53,7 +53,7 @@ export class SteppedClock {
     if (file !== null && !existsSync(file)) writeFileSync(file, "+0");
   }
 
-  /** The variables of a server's processes. Timers that run on the monotonic clock stay right. */
+  /** Environment variables of the server's processes. Timers on the monotonic clock stay right. */
   get env(): Record<string, string> {
     if (this.#file === null) return {};
     return {

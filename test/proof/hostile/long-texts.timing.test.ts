@@ -17,7 +17,7 @@ beforeAll(async () => {
   texts = longTexts(await makeSender(service));
 });
 
-/** Watches which texts are normalised. The result gives the longest one since its last call, in bytes. */
+/** Watches which texts are normalised. The result gives the bytes of the longest since its last call. */
 function watchNormalised(): () => number {
   const { normalize } = String.prototype;
   let longest = 0;

@@ -335,7 +335,7 @@ export function statesOfReservation(model: Model, reservation: Reservation): str
   return isOver(model, reservation) ? ["Live", "Expired"] : ["Live"];
 }
 
-/** The voucher's newest reservation, or the one that is `before` positions older. Null if there is none. */
+/** Returns the voucher's newest reservation, or the one that is `before` positions older. Null if there is none. */
 export function reservationOf(model: Model, voucher: VoucherName, before: number): ReservationName | null {
   return model.vouchers[voucher].reservations.at(-1 - before)?.name ?? null;
 }

@@ -63,7 +63,7 @@ export function decide(voucher: Voucher, call: VoucherCall): Outcome {
   }
 }
 
-/** A repeat does not extend the reservation. A ticket whose reservation has ended cannot reserve again. */
+/** Decides a reserve. A repeat extends nothing. A ticket whose reservation has ended cannot reserve again. */
 function decideReserve(voucher: Voucher, call: VoucherCall & { operation: "reserve" }): Outcome {
   const { hold } = voucher;
   const { keyId, by, opens } = call;
@@ -74,7 +74,7 @@ function decideReserve(voucher: Voucher, call: VoucherCall & { operation: "reser
   return hold.keyId === keyId ? repeat(voucher) : refuse("voucher_reserved");
 }
 
-/** A confirmed reference gets its answer whatever the voucher's status is. */
+/** Decides a redeem. A confirmed reference gets its answer whatever the voucher's status is. */
 function decideRedeem(voucher: Voucher, call: VoucherCall & { operation: "redeem" }): Outcome {
   const { hold } = voucher;
   const { keyId, externalRef, by, token } = call;
