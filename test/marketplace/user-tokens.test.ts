@@ -337,7 +337,7 @@ describe("fetching keys for users' tokens by HTTP", () => {
     verified.mockRestore();
   });
 
-  it("fetched keys for users' tokens stay in use while their URL is unreachable", async () => {
+  it("fetched keys for users' tokens stay in use while their URL fails, and the failure is logged once", async () => {
     const [warnings, reports]: [unknown[], unknown[]] = [[], []];
     const log = { warn: (...told: unknown[]) => void warnings.push(told[1]) };
     users = openUsers(server.url, { log, reportToken: (...told) => void reports.push(told) });

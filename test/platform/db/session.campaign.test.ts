@@ -276,7 +276,7 @@ describe("the schema of the tables", () => {
 });
 
 describe("the functions that the service needs", () => {
-  it("a list has all SECURITY DEFINER functions that the migrations create", async () => {
+  it("the list DEFINERS has all SECURITY DEFINER functions that the migrations create", async () => {
     const { rows } = await servers.db.query<{ name: string }>(
       "SELECT proname AS name FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace ORDER BY 1",
     );

@@ -107,7 +107,7 @@ it("a closing JobForgetter removes the remaining data after its running call, wi
   expect(warned).toEqual(["jobs keep their data, because the process ends"]);
 });
 
-it("while Redis is silent, at most 50 000 ended jobs of a shard wait for JobForgetter", async () => {
+it("while Redis is silent, JobForgetter runs one call, and at most 50 000 ended jobs of a shard wait", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();

@@ -103,7 +103,7 @@ it.each(
   expect(await redis.client.keys("*probe*")).toEqual([]);
 });
 
-it("a process that reconnects to a Redis replica which loses writes becomes unready", async () => {
+it("a process that reconnects to a Redis replica that accepts and loses writes becomes unready", async () => {
   await set("replica-read-only", "no");
   await redis.client.replicaof("127.0.0.1", 1);
   try {

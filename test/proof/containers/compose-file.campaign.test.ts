@@ -90,7 +90,7 @@ it("docker-compose.yml passes each API variable from .env, except the published 
   }
 });
 
-it("docker-compose.yml limits every container's memory, and has health checks for services", () => {
+it("docker-compose.yml limits every container's memory, and checks the health of long-running containers", () => {
   for (const [name, { image, mem_limit, healthcheck }] of ALL) {
     expect(mem_limit, name).toBeDefined();
     expect({ name, checked: healthcheck.test?.[0] === "CMD" }).toEqual({ name, checked: !RUN_ONCE.test(name) });
