@@ -116,7 +116,7 @@ it("findFolderCircles finds folders that import each other through a third, and 
   expect(findFolderCircles("src/x", [...line, edge("c/2.ts", "a/2.ts")])).toEqual(["a and b", "a and c", "b and c"]);
 });
 
-/** For each room, the lower rooms that it must not import: commands need neither Express nor BullMQ. */
+/** For each room (source folder), lower rooms that it must not import: commands need neither Express nor BullMQ. */
 const NOT_BELOW: Record<string, string[]> = { local: ["open", "console", "portal", "pages"] };
 
 it.each([

@@ -44,7 +44,7 @@ const WITH_MORE = [
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],
   "statement verify",
   ...["queue shards", "queue drop-shards", "webhook test", "alert test", "person show"],
-  // `batch export` reads codes, so it writes an entry although it changes nothing.
+  // `batch export` reads codes, so it writes an audit entry although it changes nothing.
   ...["export", "extend", "suspend", "resume"].map((verb) => `batch ${verb}`),
 ];
 

@@ -443,7 +443,7 @@ it("key create prints a working API key once, and key rotate and key revoke make
   expect(Date.parse(rotated.oldSecretsUntil) - Date.now()).toBeGreaterThan(86_000_000);
   expect([await lookUp(older.key), await lookUp(rotated.key)]).toEqual([404, 404]);
   const last = await voucherctl.json(`key rotate ${older.id} --grace 0s`);
-  // A process learns within a second that a key was revoked.
+  // A process learns within a second that a key's secret has ended, so the test waits.
   await sleep(1_000);
   expect([await lookUp(older.key), await lookUp(rotated.key)]).toEqual([401, 401]);
   expect(await lookUp(last.key)).toBe(404);

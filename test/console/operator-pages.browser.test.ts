@@ -212,7 +212,7 @@ it("the overview draws plots, and its text does not move when the page refreshes
   await page.getByText("A webhook endpoint fails", { exact: true }).waitFor({ state: "attached" });
   // Scroll positions are whole pixels.
   expect(Math.abs(((await heading.boundingBox())?.y ?? 0) - (before.y ?? -1))).toBeLessThan(1);
-  // A part of the page that the reader has selected does not change.
+  // A part of the page that the reader has selected is not refreshed.
   expect(await page.locator("#jobs").innerHTML()).toBe(before.jobs);
   await page.evaluate("getSelection().removeAllRanges()");
   await until(async () => (await page.locator("#jobs").innerHTML()) !== before.jobs);

@@ -33,7 +33,7 @@ export async function openHardenedServers(servers: TestServers) {
   chmodSync(directory, 0o755);
   const tls = makeRedisTls(directory);
   const authorities = getCACertificates("default");
-  // The processes of the service read NODE_EXTRA_CA_CERTS when they start.
+  // Makes this process trust the authority. The service's processes read NODE_EXTRA_CA_CERTS.
   setDefaultCACertificates([...authorities, readFileSync(tls.caFile, "utf8")]);
   const redis = await startRedis(tls, directory);
   const postgres = await startPostgres(directory);

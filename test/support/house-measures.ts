@@ -79,7 +79,7 @@ export function longLinesOf(files: readonly string[]): { code: Place[]; comments
   return { code: long.filter((line) => !isComment(line)), comments: long.filter(isComment) };
 }
 
-/** Object literals that are spread into another object literal, which only saves lines. */
+/** Finds object literals that are spread into another object literal, which only saves lines. */
 export function spreadLiteralsOf(files: readonly string[]): Place[] {
   return files.flatMap((file) =>
     read(file)
@@ -116,7 +116,7 @@ export function findClimbing(imports: readonly Import[]): Import[] {
   );
 }
 
-/** Files that name the type of a process's whole context, except entry points, `npm start` and src/open. */
+/** Finds files that name the type of a process's whole context, except entry points, `npm start` and src/open. */
 export function findWholeContexts(files: readonly string[]): string[] {
   const names = files
     .filter((file) => file.startsWith("src/open/open-"))

@@ -39,7 +39,7 @@ beforeEach(async () => {
 afterAll(() => endService(servers));
 
 it("a locked webhook endpoint delays only its own organization's events, which keep their order", async () => {
-  // The fan-out reads fewer rows than these at once.
+  // More vouchers than the rows that the fan-out reads at once.
   const vouchers = (await issueVouchers(servers.db, locked.partner, 510)).map(({ id }) => id);
   const [first = ""] = vouchers;
   await whileLocked(locked, async () => {

@@ -47,7 +47,7 @@ it("voucherctl webhook test trusts the authorities of NODE_EXTRA_CA_CERTS, and n
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const url = `https://localhost:${receiver.port}/hooks`;
   const { id } = (await run(`webhook create --org ${partner.organizationId} --url ${url}`)).result;
-  // A process reads NODE_EXTRA_CA_CERTS when it starts.
+  // The command needs a process of its own, which reads NODE_EXTRA_CA_CERTS when it starts.
   const test = async (env: Record<string, string>) => {
     const command = ["src/cli/main.ts", "webhook", "test", id, "--json"];
     const { stdout } = await runNode(command, { DATABASE_URL: servers.adminUrl, ...ENV, ...env });

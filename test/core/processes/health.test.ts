@@ -330,7 +330,7 @@ describe("while Postgres cannot be reached from the start", () => {
   });
 });
 
-/** Expects an answer in the form of every error, with the time to wait and without internal details. */
+/** Expects an answer in the common form of errors, with the time to wait and without internal details. */
 function expectUnavailable({ status, body, headers }: Reply, code: string, more = {}): void {
   const error = expect.stringMatching(/^[A-Z].*\.$/);
   const requestId = headers.get("x-request-id");

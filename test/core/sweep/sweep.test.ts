@@ -379,8 +379,8 @@ const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}
 const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
 
 it("all workers share one schedule of sweeps, and restore the schedule after Redis has lost it", async () => {
-  // The time begins before the first worker's start, because on a busy machine the others start several intervals
-  // later.
+  // The measured time begins before the first worker's start, because on a busy machine the others start several
+  // intervals later.
   const startedAt = performance.now();
   const workers = await Promise.all(Array.from({ length: 3 }, () => startWorkers(servers, env)));
   await until(async () => (await finished()) >= 6);
@@ -420,7 +420,7 @@ it("the schedule of sweeps adds no sweep while another one waits", async () => {
   schedule.close();
 });
 
-/** Writes reservations of a voucher that started so many days ago and soon ended. Returns their tickets. */
+/** Writes reservations of a voucher that started this many days ago and soon ended. Returns their tickets. */
 async function writeReservations(
   voucherId: string,
   state: string,

@@ -75,7 +75,7 @@ function fieldsOf(schema: Schema): string[] {
   return (shapes[0] ?? []).filter((name) => shapes.every((shape) => shape.includes(name)));
 }
 
-/** Lines that read each field of an operation's answer and send the examples of its body, without a cast. */
+/** Makes lines that read each field of an operation's answer and send the examples of its body, without a cast. */
 function useOperation(
   { operationId, responses, requestBody, parameters }: Operation,
   of: (typeof GENERATORS)["orval"],

@@ -427,7 +427,7 @@ async function acquireCall(operationId: string, offer: Offer): Promise<Call> {
   return { headers, parameters: { id: offer.productId }, body };
 }
 
-/** Status and code of each refusal that an operation describes. */
+/** Lists status and code of each refusal that an operation describes. */
 function describedRefusals({ responses }: Operation): (readonly [status: string, code: string])[] {
   return Object.entries(responses)
     .filter(([status]) => Number(status) >= 400)

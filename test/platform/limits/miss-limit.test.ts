@@ -184,7 +184,7 @@ async function newClients(): Promise<[PartnerClient, PartnerClient]> {
   return [partnerClient(api.url, key), partnerClient(other.url, key)];
 }
 
-/** Every call that looks up a code. */
+/** Returns every call that looks up a code. */
 const callsWith = (client: PartnerClient): ((code: string) => Promise<Reply>)[] => [
   client.lookUp,
   client.events,

@@ -314,7 +314,7 @@ it("an idle worker soon runs a job whose wake-up went to a killed worker", async
   await until(async () => (await blocked()) === 1 + 8);
   const addedAt = performance.now();
   expect(await call(1, 2)).toMatchObject(isReply(3));
-  // A job must wake a fetcher. Otherwise it would wait for up to ten seconds.
+  // A job must wake a fetcher. Otherwise the job would wait for up to ten seconds.
   expect(performance.now() - addedAt).toBeLessThan(5_000);
   expect(await marker).toMatchObject([`${PREFIX}:sum:marker`, "0", expect.anything()]);
   killed.disconnect();

@@ -138,7 +138,7 @@ async function fill(
 ): Promise<void> {
   const [loader] = loaders as [pg.Client];
   const startedAt = performance.now();
-  // Fewer writes. After a power loss, the benchmark starts again, so nothing of value is lost.
+  // Saves writes. After a power loss, the benchmark starts again, so nothing of value is lost.
   await configure(db, "full_page_writes = off", "autovacuum = off");
   const dropped = [];
   for (const name of ["select_constraints", "select_indexes"]) {

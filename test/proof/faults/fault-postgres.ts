@@ -105,7 +105,7 @@ export class FaultPostgres implements FaultyDatabase {
     this.#frozen = [];
   }
 
-  /** Freezes the standby. Commits wait until it is promoted. */
+  /** Freezes the standby. Commits wait until the standby is promoted. */
   cutOffStandby(): void {
     if (this.#standby === null) throw new Error("there is no standby");
     this.#isCutOff = true;

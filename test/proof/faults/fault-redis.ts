@@ -115,7 +115,7 @@ export class FaultRedis {
     try {
       writeFileSync(this.#filler, Buffer.alloc(bavail * bsize));
     } catch (error) {
-      // The server may have written meanwhile, so the disk is already full.
+      // The server itself may have filled the disk meanwhile.
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
     }
   }

@@ -74,7 +74,7 @@ async function redeemUntil(end: Promise<unknown>): Promise<number[]> {
     const startedAt = performance.now();
     refs += 1;
     redeems.push(
-      // A busy machine may cause a timeout. It counts as infinitely slow.
+      // A busy machine may cause a timeout, which counts as infinitely slow.
       redeem({ code: unused.pop()?.code, externalRef: `ref-${refs}` }).then(({ status }) =>
         status === 200 ? performance.now() - startedAt : Number.POSITIVE_INFINITY,
       ),

@@ -303,7 +303,7 @@ export function suspendVoucher(model: Model, name: VoucherName, suspended: boole
   return settle(model, model.vouchers[name], { operation: suspended ? "suspend" : "resume" }, { reason }).refusal;
 }
 
-/** Moves a voucher's end, in seconds after its issue. Returns the reason for a refusal, or null. */
+/** Moves a voucher's end to this many seconds after the voucher's issue. Returns the reason for a refusal, or null. */
 export function extendVoucher(model: Model, name: VoucherName, end: number, reason: string): string | null {
   const voucher = model.vouchers[name];
   const to = end === voucher.validForSeconds ? "same" : end < voucher.validForSeconds ? "earlier" : "later";
