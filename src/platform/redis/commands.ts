@@ -21,7 +21,11 @@ export const COMMAND_NAMES = [...split(COMMANDS).map(nameOf), "ssubscribe", "mul
 const CLUSTER_COMMANDS = "cluster SLOTS|cluster NODES|cluster INFO";
 
 const CHANNEL = "vouchers:replies:probe";
-/** One key of each form that the service uses, to check the user's rights on them. */
+/**
+ * One key of each form that the service uses, to check the user's rights on them. In this order: queues, and reports of
+ * processes (`queues/shards.ts`, `core/processes`); the newest mark (`servers/share-memory.ts`); leases of vouchers
+ * (`core/reserve/lease.ts`); counts of rate limits (`limits/rate-limiter.ts`).
+ */
 const KEYS = ["{pva:probe}:probe", "pva:probe:memory", "lease:{probe}:probe", "limit:probe"];
 
 /**
