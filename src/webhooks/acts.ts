@@ -48,7 +48,7 @@ export const createAnyWebhook = act({
     const id = newId("whk");
     const endpoint = { url, description: description ?? "", enabled: true, eventTypes };
     return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, (tx) =>
-      createWebhook(ctx, tx, organizationId, endpoint, { id, by: "operator" }),
+      createWebhook(ctx, tx, organizationId, endpoint, id),
     );
   },
   said: ({ id }) => `Webhook endpoint ${id}`,

@@ -24,7 +24,6 @@ import {
   insertWebhookEndpoint,
   rotateWebhookSecret,
   selectWebhookEndpoints,
-  type WebhookActor,
   type WebhookRow,
 } from "./db/webhook-endpoints.ts";
 import { WEBHOOK_ERRORS, webhookVariables } from "./declared.ts";
@@ -67,11 +66,12 @@ export async function createWebhook(
   db: Queryable,
   organizationId: string,
   request: NewWebhook,
-  { id = newId("whk"), by = "partner" }: { id?: string; by?: WebhookActor } = {},
+  id = newId("whk"),
 ): Promise<NewWebhookView> {
   const rootSecret = requireWebhookSecret(ctx);
   assertWebhookUrl(ctx, request.url);
-  for (let attempt = 1; !(await insertWebhookEndpoint(db, { ...request, id, organizationId }, by)); attempt++) {
+  const row = { ...request, id, organizationId, places: ENDPOINTS_MAX };
+  for (let attempt = 1; !(await insertWebhookEndpoint(db, row)); attempt++) {
     const existing = await selectWebhookEndpoints(db, organizationId);
     if (existing.length >= ENDPOINTS_MAX)
       throw new AppError(WEBHOOK_ERRORS.webhook_limit, (t) => t("inDetail.webhooksFull", { max: ENDPOINTS_MAX }));

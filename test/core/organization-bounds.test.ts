@@ -210,9 +210,9 @@ it("find_vouchers finds a voucher by any identifier only for the voucher's organ
 
 it("a webhook endpoint can be found and changed only for its organization", async () => {
   const id = newId("whk");
-  const endpoint = { id, url: "https://shop.test/", description: "", eventTypes: [], enabled: true };
+  const endpoint = { id, url: "https://shop.test/", description: "", eventTypes: [], enabled: true, places: 1 };
   const { organizationId } = partner;
-  expect(await insertWebhookEndpoint(db, { ...endpoint, organizationId }, "partner")).toBe(true);
+  expect(await insertWebhookEndpoint(db, { ...endpoint, organizationId })).toBe(true);
   for (const other of [stranger.organizationId, null] as string[]) {
     expect(await findWebhookEndpoint(db, { id, organizationId: other })).toBeNull();
     expect(await changeWebhookEndpoint(db, id, other, { description: "changed" })).toBe(false);

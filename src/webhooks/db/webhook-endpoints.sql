@@ -1,10 +1,10 @@
--- name: insert_webhook_endpoint(id, organization_id, url, description, event_types, enabled, disabled_reason, places)
+-- name: insert_webhook_endpoint(id, organization_id, url, description, event_types, enabled, places)
 -- Inserts an endpoint into a random free place among the organization's places. Inserts no row if no place is free, or
--- if another transaction has taken the place.
+-- if another transaction has taken the place. Only a partner creates a disabled endpoint.
 INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
 SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
-       CASE WHEN NOT $6::boolean THEN $7::text END, CASE WHEN NOT $6::boolean THEN date_trunc('milliseconds', clock_timestamp()) END
-  FROM (SELECT p.place FROM generate_series(1, $8::int) AS p (place)
+       CASE WHEN NOT $6::boolean THEN 'partner' END, CASE WHEN NOT $6::boolean THEN date_trunc('milliseconds', clock_timestamp()) END
+  FROM (SELECT p.place FROM generate_series(1, $7::int) AS p (place)
          WHERE NOT EXISTS (SELECT 1 FROM webhook_endpoints AS w WHERE w.organization_id = $2::text AND w.place = p.place)
          ORDER BY random() LIMIT 1) AS free
     ON CONFLICT (organization_id, place) DO NOTHING;

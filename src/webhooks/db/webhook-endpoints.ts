@@ -1,8 +1,7 @@
 import { arrayOf, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
-import type { NewWebhook, WebhookChange, WebhookDisabledReason, WebhookEventType } from "../api/webhooks.ts";
-import { ENDPOINTS_MAX } from "../webhook-limits.ts";
+import type { WebhookChange, WebhookDisabledReason, WebhookEventType } from "../api/webhooks.ts";
 
 /** An endpoint that is not deleted. */
 const ENDPOINT = {
@@ -71,14 +70,14 @@ export const rotateWebhookSecret = sql.row(
   { id: text, organizationId: text, hours: integer, secretsMax: integer },
 );
 export const deleteWebhookEndpoint = sql.executeOne("delete_webhook_endpoint", { id: text, organizationId: text });
-const insertRow = sql.executeOne("insert_webhook_endpoint", {
+/** Inserts an endpoint into a free place. Returns false if none is free or another transaction took it first. */
+export const insertWebhookEndpoint = sql.executeOne("insert_webhook_endpoint", {
   id: text,
   organizationId: text,
   url: text,
   description: text,
   eventTypes: arrayOf(text),
   enabled: boolean,
-  disabledReason: text,
   places: integer,
 });
 const changeRow = sql.executeOne("change_webhook_endpoint", {
@@ -89,25 +88,6 @@ const changeRow = sql.executeOne("change_webhook_endpoint", {
   eventTypes: orNull(arrayOf(text)),
 });
 const enableRow = sql.execute("enable_webhook_endpoint", { id: text, byOperator: boolean });
-
-/** Inserts an endpoint into a free place. Returns false if none is free or another transaction took it first. */
-export function insertWebhookEndpoint(
-  db: Queryable,
-  endpoint: NewWebhook & { id: string; organizationId: string },
-  by: WebhookActor,
-): Promise<boolean> {
-  const { id, organizationId, url, description, eventTypes, enabled } = endpoint;
-  return insertRow(db, {
-    id,
-    organizationId,
-    url,
-    description,
-    eventTypes,
-    enabled,
-    disabledReason: by,
-    places: ENDPOINTS_MAX,
-  });
-}
 
 /** Changes an endpoint's URL, description or event types. Returns whether the endpoint exists. */
 export function changeWebhookEndpoint(
