@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { FoundVoucher, FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
+import type { FoundVoucher, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { findVouchersIn, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
 import { normaliseTicket } from "../core/voucher/codes.ts";
 import { selectOrganizationsWithBrands } from "../core/voucher/db/voucher-ranges.ts";
@@ -12,8 +12,8 @@ import { type HistoryDeps, readFoundHistory } from "./read-voucher-history.ts";
 // portal.
 
 /** Finds vouchers of all organizations. */
-export async function findVouchersEverywhere(ctx: { pool: pg.Pool }, query: VoucherQuery): Promise<FoundVouchers> {
-  return { items: await onSnapshot(ctx.pool, (tx) => findEverywhere(tx, query)) };
+export function findVouchersEverywhere(ctx: { pool: pg.Pool }, query: VoucherQuery): Promise<FoundVoucher[]> {
+  return onSnapshot(ctx.pool, (tx) => findEverywhere(tx, query));
 }
 
 async function findEverywhere(tx: Transaction, query: VoucherQuery): Promise<FoundVoucher[]> {
@@ -41,7 +41,7 @@ export async function searchVouchers(
   const found = new Map<string, FoundVoucher>();
   // Runs one query at a time, because each caller may use only one connection at a time.
   for (const query of queriesFor(words.trim()).filter(({ by }) => bySecrets || !BY_SECRET.includes(by))) {
-    for (const voucher of (await findVouchersEverywhere(ctx, query)).items) found.set(voucher.id, voucher);
+    for (const voucher of await findVouchersEverywhere(ctx, query)) found.set(voucher.id, voucher);
   }
   return [...found.values()];
 }

@@ -49,7 +49,7 @@ async function verifyJson({ pool }: { pool: pg.Pool }, text: string): Promise<St
 async function verifyCsv({ pool }: { pool: pg.Pool }, csv: string): Promise<Statement> {
   const [id = "", redeemedAt = ""] = csv.split("\n", 2)[1]?.split(",") ?? [];
   if (redeemedAt === "") throw new InvalidStatement("The file has no redemptions. Verify the statement as JSON.");
-  const [voucher] = (await findVouchersEverywhere({ pool }, { by: "id", value: id })).items;
+  const [voucher] = await findVouchersEverywhere({ pool }, { by: "id", value: id });
   if (voucher === undefined) throw new InvalidStatement(`There is no voucher ${id}.`);
   const statement = await findOrMake(pool, voucher.organizationId, redeemedAt.slice(0, 7));
   await verifyStatement(statement, csv);

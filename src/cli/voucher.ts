@@ -6,7 +6,7 @@ import { extendVoucher } from "../acts/voucher/extend.ts";
 import { resumeVoucher, suspendVoucher } from "../acts/voucher/suspend.ts";
 import { voidVoucher } from "../acts/voucher/void.ts";
 import { reasonIn } from "../core/chain/chain.ts";
-import type { FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
+import type { FoundVoucher, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
 import type { VoucherStatus } from "../core/voucher/voucher.ts";
 import { INTEGER_MAX } from "../platform/api/fields.ts";
@@ -68,8 +68,8 @@ export const voucher: Noun = {
       examples: ["--ref order-20261121-0007", "--batch bat_… --serial 1042"],
       async run(ctx, { org, batch, serial, ref: externalRef, code, ticket, id, redeemCode }) {
         const query = queryOf({ code, ticket, id, externalRef, redeemCode }, batch, serial);
-        const found = await (org === undefined ? findVouchersEverywhere(ctx, query) : findVouchers(ctx, org, query));
-        ctx.print(found, () => describeFound(found));
+        const items = await (org === undefined ? findVouchersEverywhere(ctx, query) : findVouchers(ctx, org, query));
+        ctx.print({ items }, () => describeFound(items));
       },
     }),
     "history [code]": verb({
@@ -123,7 +123,7 @@ function queryOf(
   return query;
 }
 
-function describeFound({ items }: FoundVouchers): string {
+function describeFound(items: readonly FoundVoucher[]): string {
   const rows = items.map(({ id, status, serial, code, externalRef, productName, brand, ...item }) => {
     const reference = externalRef === null ? "" : `for ${externalRef}; `;
     const batchAndOwner = `${item.batchId}, ${item.organizationId}${item.sandbox ? ", a sandbox" : ""}`;

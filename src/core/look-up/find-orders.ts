@@ -18,8 +18,8 @@ export async function findOrders(
   const find = async () => {
     const found = new Map<string, FoundVoucher>();
     for (const by of ["externalRef", "code", "redeemCode"] as const) {
-      const { items } = await ctx.portalReads(caller, () => findVouchers(ctx, organizationId, { by, value: words }));
-      for (const voucher of items) found.set(voucher.id, voucher);
+      const vouchers = await ctx.portalReads(caller, () => findVouchers(ctx, organizationId, { by, value: words }));
+      for (const voucher of vouchers) found.set(voucher.id, voucher);
     }
     return [...found.values()];
   };

@@ -7,7 +7,7 @@ import { normaliseCode, normaliseRedeemCode, normaliseTicket, repairCode } from 
 import { selectVouchersBy, type VoucherCriteria } from "../voucher/db/voucher-ranges.ts";
 import { formsOf } from "../voucher/references.ts";
 import { hasFinalStatus, statusAt } from "../voucher/voucher.ts";
-import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/voucher-history.ts";
+import { type FoundVoucher, foundVoucher } from "./api/voucher-history.ts";
 
 /** Maximum number of vouchers found. Only an imported code, or a reference of several organizations, finds several. */
 const FOUND_MAX = 1_000;
@@ -28,12 +28,12 @@ const NO_CRITERIA: VoucherCriteria = {
 };
 
 /** Finds vouchers of one organization. `across-organizations.ts` finds vouchers of all organizations. */
-export async function findVouchers(
+export function findVouchers(
   ctx: { pool: pg.Pool },
   organizationId: string,
   query: VoucherQuery,
-): Promise<FoundVouchers> {
-  return { items: await onSnapshot(ctx.pool, (tx) => findVouchersIn(tx, [organizationId], query)) };
+): Promise<FoundVoucher[]> {
+  return onSnapshot(ctx.pool, (tx) => findVouchersIn(tx, [organizationId], query));
 }
 
 /** Finds vouchers of these organizations. Sets the service's planner settings for the rest of the transaction. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Confirming, readConfirmed } from "../../core/commit/confirm-reads.ts";
-import { type FoundVouchers, foundVoucher } from "../../core/look-up/api/voucher-history.ts";
+import { foundVoucher } from "../../core/look-up/api/voucher-history.ts";
 import { findVouchers } from "../../core/look-up/find-vouchers.ts";
 import { normaliseCode } from "../../core/voucher/codes.ts";
 import { guardMisses, type MissGuard } from "../../core/voucher/resolve-voucher.ts";
@@ -45,8 +45,9 @@ export const vouchers = endpoint({
     readConfirmed(deps, async () => {
       const query = { by: "code", value } as const;
       const find = () => inIssuer(deps, caller, (ctx) => findVouchers(ctx, caller.organizationId, query));
-      const isMiss = ({ items }: FoundVouchers) => items.length === 0;
-      const { items } = await (normaliseCode(value) === null ? find() : guardMisses(deps, caller, find, isMiss));
-      return { items: items.map((found) => pickFields(voucher, found)), nextCursor: null };
+      const found = await (normaliseCode(value) === null
+        ? find()
+        : guardMisses(deps, caller, find, (vouchers) => vouchers.length === 0));
+      return { items: found.map((one) => pickFields(voucher, one)), nextCursor: null };
     }),
 });

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { EXAMPLE } from "../../../platform/api/example.ts";
 import {
   brand,
   productKey,
@@ -8,11 +7,9 @@ import {
   sandbox,
   serial,
   text,
-  timestamp,
-  verifyUrl,
   voucherId,
 } from "../../../platform/api/fields.ts";
-import { partnerEvent } from "../../chain/api/events.ts";
+import type { PartnerEvent } from "../../chain/api/events.ts";
 import { voucherView } from "../../voucher/api/voucher.ts";
 
 // These objects are for operators, and for partners in the portal, so the API reference does not describe them.
@@ -55,48 +52,38 @@ export const foundVoucher = z.object({
 
 export type FoundVoucher = z.output<typeof foundVoucher>;
 
-/** The result of a search. */
-export interface FoundVouchers {
-  items: FoundVoucher[];
-}
-
-const pastReservation = z.object({
-  ticket: z.string(),
+export interface PastReservation {
+  ticket: string;
   /**
    * Live: the reservation still reserves the voucher. Consumed: a redemption used it. Released: it was released, or the
    * voucher was voided. Expired: it was not used in time.
    */
-  state: z.enum(["Live", "Consumed", "Released", "Expired"]),
-  keyId: z.string(),
-  keyLabel: z.string().nullable(),
-  startedAt: timestamp("When it began.", EXAMPLE.reservedAt),
-  expiresAt: timestamp("When it expires.", EXAMPLE.reservedUntil),
-  endedAt: timestamp("When it ended; null while it is live.", EXAMPLE.reservedUntil).nullable(),
+  state: "Live" | "Consumed" | "Released" | "Expired";
+  keyId: string;
+  keyLabel: string | null;
+  startedAt: string;
+  expiresAt: string;
+  /** Null while it is live. */
+  endedAt: string | null;
   /** Why the reservation was released: the caller's reason, or `voided`. */
-  endReason: z.string().nullable(),
-});
-
-export type PastReservation = z.output<typeof pastReservation>;
+  endReason: string | null;
+}
 
 /** A voucher with its events, reservations and redemption, for operators. */
-export const voucherHistory = z.object({
-  voucher: foundVoucher.extend({ verifyUrl }),
-  events: z.array(partnerEvent),
+export interface VoucherHistory {
+  voucher: FoundVoucher & { verifyUrl: string };
+  events: PartnerEvent[];
   /** The newest 1 000 reservations, listed from oldest to newest. */
-  reservations: z.array(pastReservation),
-  redemption: z
-    .object({
-      externalRef: z.string(),
-      redeemCode,
-      redeemedAt: timestamp("When it happened.", EXAMPLE.redeemedAt),
-      keyId: z.string(),
-      keyLabel: z.string().nullable(),
-      /** The ticket of the reservation that the redemption consumed. */
-      ticket: z.string().nullable(),
-      /** The id of the job that redeemed the voucher, as it appears in logs. */
-      attemptId: z.string(),
-    })
-    .nullable(),
-});
-
-export type VoucherHistory = z.output<typeof voucherHistory>;
+  reservations: PastReservation[];
+  redemption: {
+    externalRef: string;
+    redeemCode: string;
+    redeemedAt: string;
+    keyId: string;
+    keyLabel: string | null;
+    /** The ticket of the reservation that the redemption consumed. */
+    ticket: string | null;
+    /** The id of the job that redeemed the voucher, as it appears in logs. */
+    attemptId: string;
+  } | null;
+}
