@@ -80,7 +80,7 @@ export async function writeBatch(
       if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
       if (input.reference) await claimReference(tx, terms.organizationId, id, input.reference);
       const windows = Object.entries(input.windows) as [WindowKind, Window][];
-      for (const [kind, window] of windows) await insertWindow(tx, id, kind, window);
+      for (const [kind, window] of windows) await insertWindow(tx, { batchId: id, kind, ...window });
       const codes = input.codes === null ? newCodes(ctx, input.count) : printedCodes(input.codes, input.count);
       const write = async (vouchers: readonly NewVoucher[]) => {
         await copyVouchers(tx, vouchers, await openLeafBatch(tx));

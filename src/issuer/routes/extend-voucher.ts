@@ -14,5 +14,5 @@ export const extendVoucher = oneVoucherEndpoint(act, {
 later than the voucher's end. A repeat is a success. A redeemed or voided voucher cannot be extended.`,
   response: extendedVoucher,
   responseDescription: "The voucher has the new end.",
-  run: (ctx, id, values) => act.run(ctx, id, values),
+  run: act.run,
 });

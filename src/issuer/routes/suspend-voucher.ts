@@ -17,7 +17,7 @@ export const suspendVoucher = oneVoucherEndpoint(suspend, {
 voided voucher cannot be suspended.`,
   response: suspended,
   responseDescription: "The voucher is suspended.",
-  run: (ctx, id, values) => suspend.run(ctx, id, values),
+  run: suspend.run,
 });
 
 export const resumeVoucher = oneVoucherEndpoint(resume, {
@@ -26,5 +26,5 @@ export const resumeVoucher = oneVoucherEndpoint(resume, {
   description: `${resume.about} Exactly one of \`code\` and \`id\` names it. A repeat is a success.`,
   response: resumed,
   responseDescription: "The voucher is not suspended.",
-  run: (ctx, id, values) => resume.run(ctx, id, values),
+  run: resume.run,
 });

@@ -229,14 +229,10 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
   return { ...batch, ...markSandbox(sandbox), windows, left: hasWindow ? left : null };
 }
 
-const insertWindowRow = sql.execute("insert_window", {
+/** Gives a batch a window. */
+export const insertWindow = sql.execute("insert_window", {
   batchId: text,
-  kind: text,
+  kind: textOf<WindowKind>(),
   opensAt: orNull(timestamptz),
   closesAt: orNull(timestamptz),
 });
-
-/** Gives a batch a window. */
-export async function insertWindow(db: Queryable, batchId: string, kind: WindowKind, window: Window): Promise<void> {
-  await insertWindowRow(db, { batchId, kind, opensAt: window.opensAt, closesAt: window.closesAt });
-}

@@ -79,11 +79,12 @@ export const findKeyPlace = sql.row(
 const selectWorkingKeys = withLatest(
   sql.rows("find_keys_by_secret", { secretHash: text, ...API_KEY }, { secretHash: arrayOf(bytea), ...LATEST }),
 );
-const insertKeyRow = sql.execute("insert_key", {
+/** Inserts a key without a secret. Call `insertSecret` in the same transaction. */
+export const insertKey = sql.execute("insert_key", {
   id: text,
   organizationId: orNull(text),
   label: orNull(text),
-  scopes: arrayOf(text),
+  scopes: arrayOf(textOf<Scope>()),
   allowIps: arrayOf(text),
   expiresAt: orNull(timestamptz),
   maxPerDay: orNull(integer),
@@ -131,20 +132,6 @@ export interface KeyCaps {
 }
 
 export const NO_CAPS: KeyCaps = { maxPerDay: null, maxAmountPerDayUsd: null };
-
-interface NewApiKey extends KeyCaps {
-  id: string;
-  organizationId: string | null;
-  label: string | null;
-  scopes: readonly Scope[];
-  allowIps: readonly string[];
-  expiresAt: Date | null;
-}
-
-/** Inserts a key without a secret. Call `insertSecret` in the same transaction. */
-export async function insertKey(db: Queryable, key: NewApiKey): Promise<void> {
-  await insertKeyRow(db, key);
-}
 
 /** What a key may still redeem on a day. Null means no limit. */
 export interface CapLeft {
