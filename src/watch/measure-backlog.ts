@@ -12,7 +12,7 @@ import type { RedisClient } from "../platform/redis/connections.ts";
 import { inTime } from "./in-time.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
-const RESERVATIONS_MAX = 100_000;
+export const RESERVATIONS_MAX = 100_000;
 /** Broken chains are counted up to this number. A single broken chain already raises the alert. */
 const BROKEN_CHAINS_MAX = 1_000;
 /** Maximum wait for a server, shorter than a scrape's timeout, so that a scrape reports the silence. Milliseconds. */

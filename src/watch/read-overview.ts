@@ -21,6 +21,7 @@ import { mastersOf } from "../platform/redis/connections.ts";
 import { type ActivityCount, readActivity, readPostgres, readStock } from "./db/activity.ts";
 import { type FactDeps, nowOf, STOCK } from "./facts.ts";
 import { inTime } from "./in-time.ts";
+import { RESERVATIONS_MAX } from "./measure-backlog.ts";
 import { summarizeQueues } from "./read-queues.ts";
 import type { FaultWatch } from "./watch.ts";
 
@@ -35,8 +36,6 @@ export type OverviewDeps = Pick<FactDeps, "pool" | "redis" | "deployment" | "con
   watch: Pick<FaultWatch, "look">;
 };
 
-/** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
-const RESERVATIONS_MAX = 100_000;
 /** Maximum number of organizations to choose from, newest first. */
 const ORGANIZATIONS_MAX = 200;
 /** Maximum wait for Redis. Milliseconds. */
