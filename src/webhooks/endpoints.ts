@@ -20,7 +20,6 @@ import {
   webhookEndpoint,
 } from "./api/webhooks.ts";
 import {
-  findWebhookEndpoint,
   insertWebhookEndpoint,
   rotateWebhookSecret,
   selectWebhookEndpoints,
@@ -151,9 +150,8 @@ export async function testWebhook(
 
 /** Reads the row of an organization's endpoint. @throws AppError `webhook_not_found`. */
 export async function selectWebhook(db: Queryable, id: string, organizationId: string): Promise<WebhookRow> {
-  // Postgres does not accept NUL in text, and no id contains it.
-  const row = id.includes("\0") ? null : await findWebhookEndpoint(db, { id, organizationId });
-  if (row === null) throw new AppError(WEBHOOK_ERRORS.webhook_not_found);
+  const row = (await selectWebhookEndpoints(db, organizationId)).find((endpoint) => endpoint.id === id);
+  if (row === undefined) throw new AppError(WEBHOOK_ERRORS.webhook_not_found);
   return row;
 }
 

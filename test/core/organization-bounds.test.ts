@@ -14,9 +14,9 @@ import { inTransaction } from "../../src/platform/db/transaction.ts";
 import {
   changeWebhookEndpoint,
   deleteWebhookEndpoint,
-  findWebhookEndpoint,
   insertWebhookEndpoint,
   rotateWebhookSecret,
+  selectWebhookEndpoints,
 } from "../../src/webhooks/db/webhook-endpoints.ts";
 import { untilCurrent } from "../support/service.ts";
 import { findFiles, findStatementFiles } from "../support/source-files.ts";
@@ -78,7 +78,7 @@ describe("SQL statements with a parameter from a partner", () => {
     expect(routes.length).toBeGreaterThan(20);
     const portal = findFiles("src").filter((file) => /\/portal\/.*\.ts$/.test(file));
     const reachable = statementsOf(...routes, ...portal);
-    for (const name of ["resolve_vouchers", "find_vouchers", "find_webhook_endpoint"])
+    for (const name of ["resolve_vouchers", "find_vouchers", "select_webhook_endpoints"])
       expect(reachable).toContain(name);
     const across = [...ACROSS_ORGANIZATIONS, ...OPTIONAL_ORGANIZATION];
     expect(OPTIONAL_ORGANIZATION).toContain("read_stock");
@@ -214,13 +214,10 @@ it("a webhook endpoint can be found and changed only for its organization", asyn
   const { organizationId } = partner;
   expect(await insertWebhookEndpoint(db, { ...endpoint, organizationId })).toBe(true);
   for (const other of [stranger.organizationId, null] as string[]) {
-    expect(await findWebhookEndpoint(db, { id, organizationId: other })).toBeNull();
+    expect(await selectWebhookEndpoints(db, other)).toEqual([]);
     expect(await changeWebhookEndpoint(db, id, other, { description: "changed" })).toBe(false);
     expect(await rotateWebhookSecret(db, { id, organizationId: other, hours: 1, secretsMax: 10 })).toBeNull();
     expect(await deleteWebhookEndpoint(db, { id, organizationId: other })).toBe(false);
   }
-  expect(await findWebhookEndpoint(db, { id, organizationId })).toMatchObject({
-    description: "",
-    signingVersions: [1],
-  });
+  expect(await selectWebhookEndpoints(db, organizationId)).toMatchObject([{ description: "", signingVersions: [1] }]);
 });

@@ -27,15 +27,6 @@ SELECT w.id, w.url, w.disabled_reason AS "disabledReason", w.failing_since AS "f
 -- The organization of an endpoint. Only for operators, because only they may use an endpoint by its id alone.
 SELECT w.organization_id AS "organizationId" FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL;
 
--- name: find_webhook_endpoint(id, organization_id)
--- One endpoint. No row if it does not exist or belongs to another organization.
-SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
-       w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
-       CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
-       signing_versions(w) AS "signingVersions", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
-  FROM webhook_endpoints AS w
- WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
-
 -- name: change_webhook_endpoint(id, organization_id, url?, description?, event_types?)
 -- Changes the columns whose parameter is not null. A new URL clears failing_since and failures. Returns no row if there
 -- is no such endpoint.

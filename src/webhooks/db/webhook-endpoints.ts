@@ -49,7 +49,6 @@ export const selectFailingEndpoints = sql.rows(
 
 export const listWebhookEndpoints = sql.rows("list_webhook_endpoints", LISTED, { after: text, limit: integer });
 export const selectWebhookEndpoints = sql.rows("select_webhook_endpoints", ENDPOINT, { organizationId: text });
-export const findWebhookEndpoint = sql.row("find_webhook_endpoint", ENDPOINT, { id: text, organizationId: text });
 export const findOrganizationOfWebhook = sql.value(
   "find_organization_of_webhook",
   { organizationId: text },
