@@ -15,7 +15,7 @@ import {
   type RedemptionsResponse,
 } from "./api/redemptions.ts";
 import type { CompleteUntil } from "./complete-until.ts";
-import { type ListedRedemption, selectRedemptions } from "./db/redemptions.ts";
+import { type ListedRedemption, type ListPosition, type SelectPage, selectRedemptions } from "./db/redemptions.ts";
 
 /** A place in an organization's list of redemptions, with the list's time range. Milliseconds since 1970. */
 interface RedemptionsCursor {
@@ -65,11 +65,7 @@ export async function listRedemptions(
 /** Maximum number of redemptions on one page when a whole range is read. */
 const PAGE_MAX = 1_000;
 
-/**
- * All redemptions from `from` to `until`, which is the earlier of `to` and `completeUntil`. Reads the next page while
- * the caller writes the current page. These reads may wait for a connection for as long as necessary.
- * @throws AppError `unavailable`; CallerLeft.
- */
+/** All redemptions from `from` to `until`, which is the earlier of `to` and `completeUntil`. See {@link readPages}. */
 export function readAllRedemptions(
   ctx: Deps,
   requester: Requester<"organization">,
@@ -77,26 +73,42 @@ export function readAllRedemptions(
   completeUntil: Date,
 ): { until: Date; pages: AsyncIterable<ListedRedemptionView[]> } {
   const until = to !== undefined && to < completeUntil ? to : completeUntil;
-  const readAfter = (after: { redeemedAt: Date; voucherId: string }) =>
-    ctx.partnerCalls(requester, () => selectRedemptions(ctx.pool, requester.organizationId, after, until, PAGE_MAX), {
-      continues: true,
-    });
   async function* read() {
-    let reading = readAfter({ redeemedAt: from ?? new Date(0), voucherId: "" });
-    try {
-      for (;;) {
-        const page = await reading;
-        const last = page.length < PAGE_MAX ? undefined : page.at(-1);
-        if (last !== undefined) reading = readAfter(last);
-        yield page.map((redemption) => viewListed(ctx, redemption));
-        if (last === undefined) return;
-      }
-    } finally {
-      // If the file ends early, waits for the read of the next page, which is still running.
-      await reading.catch(() => undefined);
-    }
+    for await (const page of readPages(ctx, requester, selectRedemptions, from ?? new Date(0), until))
+      yield page.map((redemption) => viewListed(ctx, redemption));
   }
   return { until, pages: read() };
+}
+
+/**
+ * The pages of redemptions from `from` to `until`. Reads the next page while the caller writes the current page. These
+ * reads may wait for a connection for as long as necessary.
+ * @throws AppError `unavailable`; CallerLeft.
+ */
+export async function* readPages<One extends ListPosition>(
+  ctx: Pick<Deps, "pool" | "partnerCalls">,
+  requester: Requester<"organization">,
+  select: SelectPage<One>,
+  from: Date,
+  until: Date,
+): AsyncGenerator<One[]> {
+  const readAfter = (after: ListPosition) =>
+    ctx.partnerCalls(requester, () => select(ctx.pool, requester.organizationId, after, until, PAGE_MAX), {
+      continues: true,
+    });
+  let reading = readAfter({ redeemedAt: from, voucherId: "" });
+  try {
+    for (;;) {
+      const page = await reading;
+      const last = page.length < PAGE_MAX ? undefined : page.at(-1);
+      if (last !== undefined) reading = readAfter(last);
+      yield page;
+      if (last === undefined) return;
+    }
+  } finally {
+    // If the file ends early, waits for the read of the next page, which is still running.
+    await reading.catch(() => undefined);
+  }
 }
 
 function startOf({ from, to }: RedemptionsQuery): RedemptionsCursor {

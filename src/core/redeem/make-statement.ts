@@ -11,15 +11,13 @@ import {
   selectStatementRows,
   sumRedemptions,
 } from "./db/redemptions.ts";
+import { readPages } from "./list-redemptions.ts";
 
 /** The dependencies of functions that read redemptions. */
 export interface Reads {
   pool: pg.Pool;
   partnerCalls: Bulkhead<"organization">;
 }
-
-/** Maximum number of redemptions that one query reads. */
-const PAGE_MAX = 1_000;
 
 /**
  * Adds up a month's redemptions with the current names, and does not store the result. The statement is final if the
@@ -90,24 +88,13 @@ export function rangeOf(month: string): { from: Date; to: Date } {
 
 /** The lines of a statement's file, one page at a time. */
 async function* readLines(
-  { pool, partnerCalls }: Reads,
+  ctx: Reads,
   requester: Requester<"organization">,
   from: Date,
   until: Date,
 ): AsyncGenerator<string> {
-  let after = { redeemedAt: from, voucherId: "" };
-  for (let page: StatementRow[] = []; ; ) {
-    const at = after;
-    page = await partnerCalls(
-      requester,
-      () => selectStatementRows(pool, requester.organizationId, at, until, PAGE_MAX),
-      { continues: true },
-    );
+  for await (const page of readPages(ctx, requester, selectStatementRows, from, until))
     yield page.map(writeLine).join("");
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE_MAX) return;
-    after = last;
-  }
 }
 
 function writeLine({ voucherId, redeemedAt, priceUsd, recordHash }: StatementRow): string {

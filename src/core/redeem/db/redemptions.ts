@@ -202,12 +202,12 @@ export async function moveCompleteUntil(ctx: { pool: pg.Pool; deployment: { cloc
 }
 
 /** A position in an organization's list of redemptions. An empty id precedes all redemptions of that time. */
-interface ListPosition {
+export interface ListPosition {
   redeemedAt: Date;
   voucherId: string;
 }
 
-type SelectPage<One> = (
+export type SelectPage<One> = (
   db: Queryable,
   organizationId: string,
   after: ListPosition,
