@@ -92,10 +92,13 @@ export async function* readPages<One extends ListPosition>(
   from: Date,
   until: Date,
 ): AsyncGenerator<One[]> {
-  const readAfter = (after: ListPosition) =>
-    ctx.partnerCalls(requester, () => select(ctx.pool, requester.organizationId, after, until, PAGE_MAX), {
-      continues: true,
-    });
+  const readAfter = (after: ListPosition) => {
+    const read = () => select(ctx.pool, requester.organizationId, after, until, PAGE_MAX);
+    const reading = ctx.partnerCalls(requester, read, { continues: true });
+    // The read may fail while the caller still writes. Without a handler, the failure would end the process.
+    reading.catch(() => undefined);
+    return reading;
+  };
   let reading = readAfter({ redeemedAt: from, voucherId: "" });
   try {
     for (;;) {

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import { verifyStatement } from "#client/statement.ts";
 import { erasePerson } from "../../../src/acts/erase-person.ts";
 import { verifyServedStatement } from "../../../src/acts/verify-statement.ts";
+import { runAtOnce } from "../../../src/core/callers/bulkhead.ts";
 import { CALLER_KINDS } from "../../../src/core/callers/caller-kinds.ts";
-import { readAllRedemptions } from "../../../src/core/redeem/list-redemptions.ts";
+import { readAllRedemptions, readPages } from "../../../src/core/redeem/list-redemptions.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
 import { fillLine } from "../../support/fill-line.ts";
 import { bypassTriggers, closeRedemptions } from "../../support/outside-transaction.ts";
@@ -152,6 +153,21 @@ it("a file of redemptions that has begun is completed even if too many calls wai
   await expect(api.ctx.partnerCalls(partner, async () => undefined)).rejects.toMatchObject({ code: "overloaded" });
   await empty();
   expect((await reading).value).toEqual(listed);
+});
+
+it("a failed read of the next page fails the file, and not the process", async () => {
+  const page = Array(1_000).fill({ redeemedAt: new Date(), voucherId: "vch_x" });
+  const reads = [Promise.resolve(page)];
+  const select = () => reads.pop() ?? Promise.reject(new Error("the server has gone"));
+  const pages = readPages({ ...api.ctx, partnerCalls: runAtOnce }, partner, select, new Date(0), new Date());
+  const unhandled = vi.fn();
+  process.once("unhandledRejection", unhandled);
+  expect((await pages.next()).value).toBe(page);
+  // Node reports an unhandled rejection before it runs this callback.
+  await new Promise(setImmediate);
+  process.off("unhandledRejection", unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
+  await expect(pages.next()).rejects.toThrow(/has gone/);
 });
 
 it("a monthly statement has sums by brand, product and key, and is final when the month is complete", async () => {
