@@ -136,17 +136,6 @@ it("a key over the limit of unknown codes can use tickets to look up, read event
   expect((await client.lookUp("rsv_unknown")).status).toBe(404);
 });
 
-it("a key over the limit of unknown codes gets the first result for a redeemed reference, by any code", async () => {
-  const [client] = await newClients();
-  const { code } = await service.issue();
-  const first = await client.redeem({ code, externalRef: "redeemed before" });
-  expect(first.status).toBe(200);
-  await useUp(client);
-  const retry = async (name: string) => (await client.redeem({ code: name, externalRef: "redeemed before" })).body;
-  expect(await retry(code)).toEqual({ ...first.body, alreadyConfirmed: true });
-  expect(await retry(UNKNOWN)).toEqual({ ...first.body, alreadyConfirmed: true, otherVoucher: true });
-});
-
 it("existing codes never count as unknown, even if redeemed, and cause no count in Redis", async () => {
   const monitor = await monitorRedis(servers.redisUrl);
   const [client] = await newClients();
