@@ -16,8 +16,8 @@ import {
 } from "./db/events.ts";
 import { announceEvents, hasEnabledTargets } from "./db/outbox.ts";
 
-/** Webhook endpoints never get events of these types. */
-const UNANNOUNCED: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
+/** No webhook endpoint gets events of these types: vouchers are issued in large numbers, and an erasure has no data. */
+export const UNANNOUNCED: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
 
 /** A chain whose voucher the current transaction has locked. */
 interface LockedChain extends ChainHead {

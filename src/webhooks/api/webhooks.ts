@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EVENT_TYPES, type EventType } from "../../core/chain/chain.ts";
+import { UNANNOUNCED } from "../../core/chain/seal-events.ts";
 import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
   count,
@@ -41,9 +42,7 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
   });
 }
 
-/** Events of the chain that no endpoint gets: vouchers are issued in large numbers, and an erasure has no data. */
-const NOT_SENT: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
-/** Event types with the same name in webhooks and in the chain. Webhooks omit `instance.` in all later names. */
+/** Event types whose names webhooks keep, as insert_deliveries does. Webhooks omit `instance.` in all later names. */
 const NAMED_AS_IN_CHAIN = /\.(redeemed|voided|expired|claimed|bought)$/;
 /** Fields of an event's data that its webhook request contains, in addition to the event's position in the chain. */
 const FROM_DATA: Partial<Record<EventType, z.ZodRawShape>> = {
@@ -54,7 +53,7 @@ const FROM_DATA: Partial<Record<EventType, z.ZodRawShape>> = {
   "voucher.instance.extended": { validUntil: timestamp("The voucher's new end.", EXAMPLE.validUntil) },
 };
 
-/** The schema of a request about an event of this type. The statement insert_deliveries makes the same names. */
+/** The schema of a request about an event of this type. */
 function sentOf(type: EventType) {
   const what = String(type.split(".").at(-1));
   const id = `Webhook${what.charAt(0).toUpperCase()}${what.slice(1)}`;
@@ -68,7 +67,7 @@ const SENT = [
     startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),
     expiresAt: timestamp("When it expired, as the answer to reserve said.", EXAMPLE.reservedUntil),
   }),
-  ...EVENT_TYPES.filter((type) => !NOT_SENT.includes(type)).map(sentOf),
+  ...EVENT_TYPES.filter((type) => !UNANNOUNCED.includes(type)).map(sentOf),
 ] as const;
 
 /** The event types to which an endpoint can subscribe. */

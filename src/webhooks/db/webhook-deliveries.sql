@@ -49,7 +49,7 @@ WITH made AS (
            CROSS JOIN LATERAL unnest(o.voucher_ids, o.sequences, o.tickets) WITH ORDINALITY AS w (voucher_id, sequence, ticket, n)
             LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence
             LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[w.ticket])
-           -- Webhooks omit `instance.` in the names of event types whose code is VCH008 or higher.
+           -- Webhooks omit `instance.` in the names of event types that NAMED_AS_IN_CHAIN (webhooks.ts) does not match.
            CROSS JOIN LATERAL (SELECT CASE WHEN e.event_type IN ('voucher.instance.redeemed', 'voucher.instance.voided', 'voucher.instance.expired',
                                                                  'voucher.instance.claimed', 'voucher.instance.bought') THEN e.event_type
                                       ELSE coalesce(replace(e.event_type, '.instance.', '.'), 'reservation.expired') END AS event_type) AS s
