@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { LOCK_CONNECTIONS } from "../core/callers/caller-kinds.ts";
 import { GroupCommitter, type Undecided } from "../core/commit/group-committer.ts";
 import { type Observing, observeBatches } from "../core/metrics/observe-batches.ts";
 import { Batcher, OpenWork } from "../platform/batching/batcher.ts";
@@ -63,7 +64,7 @@ export class AcquisitionCommitter {
       lockWaitMs: LOCK_WAIT_MS,
       waitingMax: WAITING_MAX,
       ownerOf: ({ key }) => key.product.organizationId,
-      slowConnections: 3,
+      slowConnections: LOCK_CONNECTIONS.acquisitions,
     });
   }
 

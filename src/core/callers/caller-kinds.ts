@@ -76,6 +76,9 @@ export const ISSUER_CALLS = kind({
   waitingMaxEach: 10,
 });
 
+/** Connections of one group committer for items whose rows another transaction has locked. */
+export const LOCK_CONNECTIONS = { vouchers: 4, acquisitions: 3 };
+
 /** Connections of batched calls. Many callers share each statement, so these calls need no connections of their own. */
 const BATCHED_CONNECTIONS = {
   "look-up batches": 2,
@@ -85,10 +88,10 @@ const BATCHED_CONNECTIONS = {
   "batch of counts of listings": 1,
   "key look-ups": 3,
   "batch of reservations": 1,
-  "locked rows": 4,
+  "locked rows": LOCK_CONNECTIONS.vouchers,
   "shared reads of acquisitions": 2,
   "batch of acquisitions": 1,
-  "acquisitions that wait for locks": 3,
+  "acquisitions that wait for locks": LOCK_CONNECTIONS.acquisitions,
 };
 
 /**

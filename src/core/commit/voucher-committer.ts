@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { type Decided, isLockTimeout, readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
+import { LOCK_CONNECTIONS } from "../callers/caller-kinds.ts";
 import { lockFreeVouchers, lockVoucher } from "../voucher/db/vouchers.ts";
 import { GroupCommitter, type GroupCommitterOptions, type Undecided } from "./group-committer.ts";
 
@@ -65,5 +66,6 @@ export function openVoucherCommitter<
       return results === null && isLocked(item) ? "crossed" : "locked";
     });
   };
-  return new GroupCommitter({ ...options, commit, groupOf: (item) => item.voucherId ?? "", slowConnections: 4 });
+  const groupOf = ({ voucherId }: Item) => voucherId ?? "";
+  return new GroupCommitter({ ...options, commit, groupOf, slowConnections: LOCK_CONNECTIONS.vouchers });
 }
