@@ -47,39 +47,13 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
     const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
     if (isFull && !continues && !slots.hasRoom(owner)) throw new AppError("overloaded");
     if (maxMs === undefined) return slots.run(owner, call, requester.signal);
-    return within(maxMs, requester.signal, (begun, signal) =>
-      slots.run(
-        owner,
-        () => {
-          begun();
-          return call();
-        },
-        signal,
-      ),
-    );
+    // After the call has begun, `run` ignores the signal.
+    const late = AbortSignal.timeout(maxMs);
+    const signal = requester.signal === undefined ? late : AbortSignal.any([late, requester.signal]);
+    return slots.run(owner, call, signal).catch((error) => {
+      throw error instanceof CallerLeft && late.aborted ? new AppError("overloaded") : error;
+    });
   };
-}
-
-/**
- * Limits the time until `run` calls `begun`. `run` gets a signal, which aborts when the time is over or the caller
- * disconnects.
- * @throws AppError `overloaded` when the time is over.
- */
-async function within<T>(
-  maxMs: number,
-  left: AbortSignal | undefined,
-  run: (begun: () => void, signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), maxMs);
-  const begun = () => clearTimeout(timer);
-  try {
-    return await run(begun, left === undefined ? late.signal : AbortSignal.any([late.signal, left]));
-  } catch (error) {
-    throw error instanceof CallerLeft && late.signal.aborted ? new AppError("overloaded") : error;
-  } finally {
-    begun();
-  }
 }
 
 /** The connections for operators' reads. */
