@@ -41,7 +41,7 @@ export const problemWith = (field: string, sentence: Sentence): Problem => ({
  * Reports the progress of a long act: `done` of `total` steps. `soFar` is what the act has committed so far.
  * @throws an error that ends the act when its caller has disconnected.
  */
-type Advance = (done: number, total: number, soFar?: object) => void;
+export type Advance = (done: number, total: number, soFar?: object) => void;
 
 /** Refuses a field, or a part of its value, such as `windows.claim.opensAt`. */
 type Refuse<F extends Fields> = (

@@ -4,6 +4,7 @@ import { selectActiveOfBatch } from "../core/voucher/db/voucher-ranges.ts";
 import type { Suspension } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { usePlansOfService } from "../platform/db/pool.ts";
+import type { Advance } from "./act.ts";
 import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
@@ -48,17 +49,16 @@ export async function readBatchSize(ctx: Pick<AuditContext, "pool">, batchId: st
  * are skipped. Vouchers that another call has locked come last. With `endBy`, begins no range after that time, and
  * skips a voucher whose lock is not granted.
  * @param onRange receives the counts so far. If it throws, the run ends with that error.
- * @throws AppError `not_found`; DatabaseError 55P03 when a lock is not granted in time: the lock of another run on the
- * batch or, without `endBy`, the lock of a voucher.
+ * @throws DatabaseError 55P03 when a lock is not granted in time: the lock of another run on the batch or, without
+ * `endBy`, the lock of a voucher.
  */
 export async function changeBatch<Done extends string>(
   ctx: AuditContext,
-  batchId: string,
+  { id: batchId, size }: { id: string; size: number },
   change: BatchChange<Done>,
-  onRange: (soFar: BatchResult<Done>) => void = () => undefined,
+  onRange: Advance = () => undefined,
 ): Promise<BatchResult<Done>> {
   const { done, endsBefore = null, suspension = null } = change;
-  const size = await readBatchSize(ctx, batchId);
   const total = { changed: 0, alreadyFinal: 0, damaged: 0 };
   const report = () => {
     const { changed, alreadyFinal, damaged } = total;
@@ -79,7 +79,7 @@ export async function changeBatch<Done extends string>(
     total.changed += changed;
     total.alreadyFinal += locked.size - changed - damaged;
     total.damaged += damaged;
-    onRange(report());
+    onRange(total.changed + total.alreadyFinal + total.damaged, size, report());
     return locked;
   };
 

@@ -1,5 +1,6 @@
 import { extendBatchRow, findLineage } from "../core/catalog/db/catalog.ts";
 import { decideExtension } from "../core/voucher/voucher.ts";
+import type { Advance } from "./act.ts";
 import { assertUpgraded } from "./assert-upgraded.ts";
 import { type BatchResult, changeBatch, readBatchSize, remainingOf } from "./change-batch.ts";
 import { ENDS_SCHEMA, extendLocked, tooEarly } from "./extend-voucher.ts";
@@ -9,21 +10,21 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
  * Gives every Active or Expired voucher of a batch a later end, like `extendById`. Vouchers that already end at this
  * time or later are not changed. Runs like {@link changeBatch}. After all vouchers, the batch itself gets the new end,
  * and with it the batch's windows. A repeat changes nothing.
- * @throws InvalidValues for an end before the batch's end; AppError `unavailable` during an upgrade.
+ * @throws InvalidValues for an end before the batch's end; AppError `not_found`; `unavailable` during an upgrade.
  */
 export async function extendBatch(
   ctx: AuditContext,
   batchId: string,
   validUntil: Date,
   reason: string | null,
-  onRange?: (soFar: BatchResult<"extended">) => void,
+  onRange?: Advance,
 ): Promise<BatchResult<"extended">> {
   const size = await readBatchSize(ctx, batchId);
   const present = (await findLineage(ctx.pool, batchId))?.validUntil;
   if (present && validUntil < present) throw tooEarly(present);
   const result = await changeBatch(
     ctx,
-    batchId,
+    { id: batchId, size },
     {
       done: "extended",
       endsBefore: validUntil,

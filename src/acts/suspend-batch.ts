@@ -3,6 +3,7 @@ import { batchResumption, batchSuspension } from "../core/chain/record-suspensio
 import { isBatchSuspended, resumeBatchRow, suspendBatchRow } from "../core/voucher/db/voucher-ranges.ts";
 import { selectVoucherLockers } from "../core/voucher/db/vouchers.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { Advance } from "./act.ts";
 import { assertUpgraded } from "./assert-upgraded.ts";
 import { type BatchResult, changeBatch, readBatchSize, remainingOf } from "./change-batch.ts";
 import { SUSPENSIONS_SCHEMA } from "./suspend-voucher.ts";
@@ -17,48 +18,48 @@ const LOOK_MS = 20;
  * Suspends all vouchers of a batch at once, by changing one row. Returns when all histories have the suspended event,
  * or earlier if there is an `endBy`. In both cases, no call that read the batch before its suspension can redeem any
  * more. Runs like {@link changeBatch}. A repeat changes only the remaining vouchers.
- * @throws the errors of {@link changeBatch}; AppError `voucher_busy` if an earlier call does not end; `unavailable`
- * during an upgrade.
+ * @throws the errors of {@link changeBatch}; AppError `not_found`; `voucher_busy` if an earlier call does not end;
+ * `unavailable` during an upgrade.
  */
 export async function suspendBatch(
   ctx: AuditContext,
   batchId: string,
   reason: string,
-  onRange?: (soFar: BatchResult<"suspended">) => void,
+  onRange?: Advance,
 ): Promise<BatchResult<"suspended">> {
-  await readBatchSize(ctx, batchId);
+  const size = await readBatchSize(ctx, batchId);
   await withAuditEntry(ctx, { type: "Batch", id: batchId }, async (tx) => {
     await assertUpgraded(tx, SUSPENSIONS_SCHEMA, "unavailable");
     await suspendBatchRow(tx, { id: batchId, reason, followMs: FOLLOW_MS });
   });
   await awaitEarlierCalls(ctx);
-  return changeBatch(ctx, batchId, { ...batchSuspension(ctx), done: "suspended" }, onRange);
+  return changeBatch(ctx, { id: batchId, size }, { ...batchSuspension(ctx), done: "suspended" }, onRange);
 }
 
 /**
  * Resumes the vouchers of a batch one after another, except vouchers that were suspended individually. First adds
  * missing suspended events to the histories, so that each refusal because of the suspension is explained. Runs like
  * {@link changeBatch}.
- * @throws the errors of {@link changeBatch}; AppError `unavailable` during an upgrade.
+ * @throws the errors of {@link changeBatch}; AppError `not_found`; `unavailable` during an upgrade.
  */
 export async function resumeBatch(
   ctx: AuditContext,
   batchId: string,
   reason: string | null,
-  onRange?: (soFar: BatchResult<"resumed">) => void,
+  onRange?: Advance,
 ): Promise<BatchResult<"resumed">> {
   const size = await readBatchSize(ctx, batchId);
   const nothing: BatchResult<"resumed"> = { resumed: 0, alreadyFinal: 0 };
   if (await isBatchSuspended(ctx.pool, batchId)) {
     const lacking = { ...batchSuspension(ctx), done: "suspended" };
-    const before = await changeBatch(ctx, batchId, lacking, () => onRange?.(nothing));
+    const before = await changeBatch(ctx, { id: batchId, size }, lacking, () => onRange?.(0, size, nothing));
     if (remainingOf(size, before) > 0) return nothing;
   }
   await withAuditEntry(ctx, { type: "Batch", id: batchId }, async (tx) => {
     await assertUpgraded(tx, SUSPENSIONS_SCHEMA, "unavailable");
     await resumeBatchRow(tx, { id: batchId, reason, followMs: FOLLOW_MS });
   });
-  return changeBatch(ctx, batchId, { ...batchResumption(ctx), done: "resumed" }, onRange);
+  return changeBatch(ctx, { id: batchId, size }, { ...batchResumption(ctx), done: "resumed" }, onRange);
 }
 
 /**

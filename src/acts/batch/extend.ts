@@ -1,6 +1,5 @@
 import { findLineage } from "../../core/catalog/db/catalog.ts";
 import { act } from "../act.ts";
-import { type BatchResult, readBatchSize, remainingOf } from "../change-batch.ts";
 import { extendBatch as extendAll } from "../extend-batch.ts";
 import { EXTENSION, presentEnd } from "../voucher/extend.ts";
 import { formatCount, pluralize } from "../words.ts";
@@ -19,10 +18,7 @@ export const extendBatch = act({
   present: async (db, id) => presentEnd((await findLineage(db, id))?.validUntil),
   refused: "validUntil",
   progress: { doing: "Extending", of: "vouchers", done: "extended" },
-  async run(ctx, id, { validUntil, reason }, advance): Promise<BatchResult<"extended">> {
-    const size = await readBatchSize(ctx, id);
-    return extendAll(ctx, id, validUntil, reason, (soFar) => advance(size - remainingOf(size, soFar), size, soFar));
-  },
+  run: (ctx, id, { validUntil, reason }, advance) => extendAll(ctx, id, validUntil, reason, advance),
   said: ({ extended, alreadyFinal, damaged = 0 }, _values, id) =>
     `Batch ${id}: ${pluralize(extended, "voucher")} extended.${
       alreadyFinal === 0 ? "" : ` Redeemed, voided or extended as far before: ${formatCount(alreadyFinal)}.`

@@ -1,5 +1,4 @@
 import { act } from "../act.ts";
-import { type BatchResult, readBatchSize, remainingOf } from "../change-batch.ts";
 import { resumeBatch as resumeAll, suspendBatch as suspendAll } from "../suspend-batch.ts";
 import { SUSPENSION_REASON } from "../voucher/suspend.ts";
 import { REASON } from "../voucher/void.ts";
@@ -17,10 +16,7 @@ export const suspendBatch = act({
   examples: ['bat_… --reason "the parcel was stolen"'],
   fields: { reason: SUSPENSION_REASON },
   progress: { doing: "Suspending", of: "vouchers", done: "suspended" },
-  async run(ctx, id, { reason }, advance): Promise<BatchResult<"suspended">> {
-    const size = await readBatchSize(ctx, id);
-    return suspendAll(ctx, id, reason, (soFar) => advance(size - remainingOf(size, soFar), size, soFar));
-  },
+  run: (ctx, id, { reason }, advance) => suspendAll(ctx, id, reason, advance),
   said: ({ suspended, alreadyFinal, damaged = 0 }, _values, id) =>
     `Batch ${id} is suspended: ${pluralize(suspended, "voucher")}.${
       alreadyFinal === 0 ? "" : ` Redeemed, voided or suspended before: ${formatCount(alreadyFinal)}.`
@@ -42,10 +38,7 @@ export const resumeBatch = act({
   examples: ['bat_… --reason "the parcel was found"'],
   fields: { reason: REASON },
   progress: { doing: "Resuming", of: "vouchers", done: "resumed" },
-  async run(ctx, id, { reason }, advance): Promise<BatchResult<"resumed">> {
-    const size = await readBatchSize(ctx, id);
-    return resumeAll(ctx, id, reason, (soFar) => advance(size - remainingOf(size, soFar), size, soFar));
-  },
+  run: (ctx, id, { reason }, advance) => resumeAll(ctx, id, reason, advance),
   said: ({ resumed, alreadyFinal, damaged = 0 }, _values, id) =>
     `Batch ${id} is resumed: ${pluralize(resumed, "voucher")}.${
       alreadyFinal === 0

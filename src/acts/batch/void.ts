@@ -1,6 +1,6 @@
 import { normaliseText } from "../../platform/text.ts";
 import { act } from "../act.ts";
-import { type BatchResult, readBatchSize, remainingOf } from "../change-batch.ts";
+import { readBatchSize } from "../change-batch.ts";
 import { voidBatch as voidAll } from "../void-batch.ts";
 import { REASON } from "../voucher/void.ts";
 import { formatCount, pluralize } from "../words.ts";
@@ -30,10 +30,7 @@ export const voidBatch = act({
     },
   },
   progress: { doing: "Voiding", of: "vouchers", done: "voided" },
-  async run(ctx, id, { reason }, advance): Promise<BatchResult<"voided">> {
-    const size = await readBatchSize(ctx, id);
-    return voidAll(ctx, id, reason, (soFar) => advance(size - remainingOf(size, soFar), size, soFar));
-  },
+  run: (ctx, id, { reason }, advance) => voidAll(ctx, id, reason, advance),
   said: ({ voided, alreadyFinal, damaged = 0 }, _values, id) =>
     `Batch ${id}: ${pluralize(voided, "voucher")} voided.${
       alreadyFinal === 0 ? "" : ` Redeemed, voided or expired before: ${formatCount(alreadyFinal)}.`
