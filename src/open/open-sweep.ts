@@ -1,6 +1,6 @@
 import { removeUnseenProcesses } from "../core/processes/db/processes.ts";
 import type { SweepReport } from "../core/sweep/report.ts";
-import { CORE_TASKS, type Deps, nameTasks, runPass, type Tasks } from "../core/sweep/sweep.ts";
+import { CORE_TASKS, type Deps, orderTasks, runPass, type Tasks } from "../core/sweep/sweep.ts";
 import type { QueueResources } from "../platform/queues/open-queue.ts";
 import { countActivity } from "../watch/db/activity.ts";
 import type { WorkerService } from "./open-worker-service.ts";
@@ -18,7 +18,7 @@ type OpenTasks = Tasks<Deps, CoreTask>;
 
 const UNCOUNTED = {
   countActivity,
-  removeProcesses: async ({ pool }: Deps) => void (await removeUnseenProcesses(pool)),
+  removeProcesses: ({ pool }: Deps) => removeUnseenProcesses(pool),
 };
 
 /** Opens the tasks that report how many items they have changed. */
@@ -27,7 +27,7 @@ export function openSweepTasks(service: WorkerService & { queueLinks: QueueResou
 }
 
 /** The names of all tasks whose failures are counted. */
-export const nameSweepTasks = ({ sweepTasks }: SweepDeps) => nameTasks(sweepTasks, UNCOUNTED);
+export const nameSweepTasks = ({ sweepTasks }: SweepDeps) => Object.keys(orderTasks(sweepTasks, UNCOUNTED));
 
 /** One pass of the sweeper. */
 export function sweep(ctx: SweepDeps): Promise<SweepReport<CoreTask>> {

@@ -8,6 +8,7 @@ import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import { recordSuspensions } from "../chain/record-suspensions.ts";
 import type { SealRequests } from "../chain/seal-job.ts";
+import type { VerifyResult } from "../chain/verify-chains.ts";
 import { moveCompleteUntil } from "../redeem/db/redemptions.ts";
 import { removeEnds } from "../redeem/end-references.ts";
 import { checkChains } from "./check-chains.ts";
@@ -39,11 +40,10 @@ export interface Deps {
   endRuns: AbortSignal;
 }
 
-type Task<Deps, Result> = (ctx: Deps, untilMs: number) => Promise<Result>;
-/** Tasks of a pass. Each returns the number of items that it has changed. */
-export type Tasks<Deps, Name extends string = string> = Readonly<Record<Name, Task<Deps, number>>>;
-/** Tasks of a pass that return no number. */
-type Uncounted<Deps> = Readonly<Record<string, Task<Deps, void>>>;
+/** Tasks of a pass, by name. By default, each returns the number of items that it has changed. */
+export type Tasks<Ctx, Name extends string = string, Result = number> = Readonly<
+  Record<Name, (ctx: Ctx, untilMs: number) => Promise<Result>>
+>;
 
 /** The sweeper's tasks, without those of the optional parts of the service. */
 export const CORE_TASKS = {
@@ -56,49 +56,43 @@ export const CORE_TASKS = {
   removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
 } satisfies Tasks<Deps>;
 
-/** The core's tasks that return no number. The check of chains is not in this list, because it returns two numbers. */
-const CORE_UNCOUNTED: Uncounted<Deps> = { moveCompleteUntil };
+type UncountedTasks<Ctx> = Tasks<Ctx, string, unknown>;
 
-/** The names of the tasks that can fail in a pass. */
-export function nameTasks(tasks: Tasks<never>, uncounted: Uncounted<never>): string[] {
-  return [tasks, CORE_UNCOUNTED, uncounted].flatMap((each) => Object.keys(each)).concat("checkChains");
+/** All tasks of a pass, in order. The tasks after `tasks` count no items. Other rooms add theirs as `more`. */
+export function orderTasks<Ctx extends Deps>(tasks: Tasks<Ctx>, more: UncountedTasks<Ctx>): UncountedTasks<Ctx> {
+  return { ...tasks, moveCompleteUntil, ...more, checkChains };
 }
 
 /**
- * One pass of the sweeper: first the tasks that return a number, in order, then the others. Passes may overlap. A
- * failed task does not stop the others, and the next pass retries it. A pass has one deadline, and each task has a part
- * of that time.
+ * One pass of the sweeper. Passes may overlap. A failed task does not stop the others, and the next pass retries it. A
+ * pass has one deadline, and each task has a part of that time.
  */
 export async function runPass<Ctx extends Deps, Name extends string>(
   ctx: Ctx,
   tasks: Tasks<Ctx, Name>,
-  uncounted: Uncounted<Ctx>,
+  more: UncountedTasks<Ctx>,
 ): Promise<SweepReport<Name>> {
   const startedAt = performance.now();
   const failures: Record<string, string> = {};
-  const others = { ...CORE_UNCOUNTED, ...uncounted };
-  let left = Object.keys(tasks).length + Object.keys(others).length + 1;
-  const run = async <T>(name: string, task: Task<Ctx, T>, fallback: T): Promise<T> => {
-    left -= 1;
+  const results: Record<string, unknown> = {};
+  const all = Object.entries(orderTasks(tasks, more));
+  for (const [index, [name, task]] of all.entries()) {
     // A closing process begins no further task.
-    if (ctx.endRuns.aborted) return fallback;
-    const untilMs = Math.min(performance.now() + TASK_MAX_MS, startedAt + PASS_MAX_MS - left * TASK_MIN_MS);
+    if (ctx.endRuns.aborted) break;
+    const reservedMs = (all.length - index - 1) * TASK_MIN_MS;
+    const untilMs = Math.min(performance.now() + TASK_MAX_MS, startedAt + PASS_MAX_MS - reservedMs);
     try {
-      return await task(ctx, untilMs);
+      results[name] = await task(ctx, untilMs);
     } catch (error) {
       ctx.log.error({ err: error, task: name }, "a task of the sweeper failed");
       failures[name] = error instanceof Error ? error.message : String(error);
-      return fallback;
     }
-  };
-  const items = {} as Record<Name, number>;
-  for (const name of Object.keys(tasks) as Name[]) items[name] = await run(name, tasks[name], 0);
-  for (const [name, task] of Object.entries(others)) await run(name, task, undefined);
-  const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, erased: 0, broken: [] });
+  }
+  const { vouchers = 0, broken = [] } = (results.checkChains ?? {}) as Partial<VerifyResult>;
   return {
-    items,
-    chainsChecked: checked.vouchers,
-    chainsBroken: checked.broken.length,
+    items: Object.fromEntries(Object.keys(tasks).map((name) => [name, results[name] ?? 0])) as Record<Name, number>,
+    chainsChecked: vouchers,
+    chainsBroken: broken.length,
     failures,
     durationMs: Math.round(performance.now() - startedAt),
   };

@@ -34,7 +34,7 @@ it("the sweeper's metrics show each task as 0 from the start, then its runs and 
   const report = await scrape(idle.metricsUrl);
   await idle.close();
   for (const task of TASKS) expect(report.value("voucher_sweep_items_total", { task }), task).toBe(0);
-  for (const task of [...TASKS, "moveCompleteUntil", "countActivity", "checkChains"])
+  for (const task of [...TASKS, "moveCompleteUntil", "countActivity", "removeProcesses", "checkChains"])
     expect(report.value("voucher_sweep_failures_total", { task }), task).toBe(0);
   expect(report.value("voucher_sweep_duration_seconds_count")).toBe(0);
 
