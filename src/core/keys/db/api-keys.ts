@@ -79,7 +79,7 @@ export const findKeyPlace = sql.row(
 const selectWorkingKeys = withLatest(
   sql.rows("find_keys_by_secret", { secretHash: text, ...API_KEY }, { secretHash: arrayOf(bytea), ...LATEST }),
 );
-/** Inserts a key without a secret. Call `insertSecret` in the same transaction. */
+/** Inserts a key without a secret. The same transaction must add one. */
 export const insertKey = sql.execute("insert_key", {
   id: text,
   organizationId: orNull(text),
