@@ -15,15 +15,12 @@ export const alert: Noun = {
       help: "Reads ALERT_URL, ALERT_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API does.",
       async run(ctx) {
         const config = readAlertConfig(ctx.host.readEnvironment());
-        const { url, secret } = config.alerts;
+        const { url } = config.alerts;
         if (url === null) throw new ConfigError("ALERT_URL is not set");
         const webhookSender = openWebhookSender({ allowPrivate: config.privateReceivers });
         const now = new Date();
-        const told = { severity: "grey", what: "This is a test", subject: "Alerts", since: now, endedAt: now };
-        const sending = sendAlert(
-          { config: { ...config, alerts: { url, secret } }, webhookSender },
-          { id: newId("alr"), told, now },
-        );
+        const told = { severity: "grey" as const, what: "This is a test", subject: "Alerts", since: now, endedAt: now };
+        const sending = sendAlert({ config, webhookSender }, { url, id: newId("alr"), told, now });
         const result = await sending.finally(() => webhookSender.close());
         const { status = null, failure = "timeout" } = result ?? {};
         const reason = failure === "status" || failure === "redirect" ? `status ${status}` : failure;

@@ -1,15 +1,7 @@
 import type { Config } from "../platform/config.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { keyOfSecret, webhookHeaders } from "../platform/outgoing/webhook-signature.ts";
-
-/** The content of a message. */
-export interface Told {
-  severity: string;
-  what: string;
-  subject: string;
-  since: Date;
-  endedAt: Date | null;
-}
+import type { Told } from "./db/faults.ts";
 
 export interface AlertSending {
   config: Pick<Config, "alerts" | "baseUrl">;
@@ -45,18 +37,18 @@ function fieldsOf({ severity, what, subject, since, endedAt }: Told, url: string
 }
 
 /**
- * Sends the beginning or the end of a fault to ALERT_URL, under the same rules as webhooks. Signs the message like a
+ * Sends the beginning or the end of a fault to `url`, under the same rules as webhooks. Signs the message like a
  * webhook if ALERT_SECRET is set. Returns null if the process stops before the message is sent.
  * @param id the same for each attempt to send the message.
  */
 export async function sendAlert(
-  ctx: AlertSending & { config: { alerts: { url: string } } },
-  { id, told, now }: { id: string; told: Told; now: Date },
+  ctx: AlertSending,
+  { url, id, told, now }: { url: string; id: string; told: Told; now: Date },
 ): Promise<WebhookResult | null> {
   const { alerts, baseUrl } = ctx.config;
-  const body = JSON.stringify(alertBody(alerts.url, told, `${baseUrl}/ops`));
+  const body = JSON.stringify(alertBody(url, told, `${baseUrl}/ops`));
   const timestampSeconds = Math.floor(now.getTime() / 1_000);
   const signature =
     alerts.secret === null ? {} : webhookHeaders({ id, timestampSeconds, body, keys: [keyOfSecret(alerts.secret)] });
-  return sendWebhook(ctx, { url: alerts.url, headers: signature, body });
+  return sendWebhook(ctx, { url, headers: signature, body });
 }

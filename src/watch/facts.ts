@@ -20,7 +20,7 @@ import { inTime } from "./in-time.ts";
 /**
  * `red`: partners' calls fail, or the data may be wrong. `amber`: can wait for working hours. `grey`: worth knowing.
  */
-export type Severity = "red" | "amber" | "grey";
+export type Severity = RecordedFault["severity"];
 
 /** A fault as one search finds it. */
 export interface Finding {

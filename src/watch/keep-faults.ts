@@ -6,7 +6,7 @@ import type { Config } from "../platform/config.ts";
 import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import type { Closable } from "../platform/lifetime.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { type AlertSending, sendAlert, type Told } from "./alerts.ts";
+import { type AlertSending, sendAlert } from "./alerts.ts";
 import {
   beginFaults,
   endFaults,
@@ -15,6 +15,7 @@ import {
   type RecordedFault,
   recordRefused,
   recordTold,
+  type Told,
   takeUntold,
 } from "./db/faults.ts";
 import { knownId, nowOf, type Severity } from "./facts.ts";
@@ -236,8 +237,7 @@ const earlier = (known: Date | undefined, found: Date) => (known !== undefined &
 async function tellFault(ctx: Deps, id: string, told: Told): Promise<boolean> {
   const { url } = ctx.config.alerts;
   if (url === null) return false;
-  const sending = { ...ctx, config: { ...ctx.config, alerts: { ...ctx.config.alerts, url } } };
-  const result = await sendAlert(sending, { id, told, now: nowOf(ctx.deployment) });
+  const result = await sendAlert(ctx, { url, id, told, now: nowOf(ctx.deployment) });
   const { status = null, failure = "stopped" } = result ?? {};
   if (failure === null) ctx.log.info({ alert: id, what: told.what }, "an alert was sent");
   else ctx.log.warn({ alert: id, what: told.what, status, failure }, "ALERT_URL did not accept an alert");

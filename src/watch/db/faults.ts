@@ -27,6 +27,8 @@ const FAULT = {
   told: orNull(textOf<"begin" | "end">()),
   failingSince: orNull(timestamptz),
 };
+/** The content of a message. */
+export type Told = Row<typeof TOLD>;
 /** A fault as stored. */
 export type RecordedFault = Row<typeof FAULT>;
 
