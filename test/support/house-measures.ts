@@ -19,6 +19,12 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 export const LINE_MAX = 120;
 /** Maximum lines of a function. */
 export const FUNCTION_MAX = 60;
+/** Maximum files of {@link findSignature}, and their maximum lines. */
+export const SIGNATURE_MAX = { files: 92, lines: 10_000 };
+/** Maximum lines of a file in `src/open` that opens a process. */
+export const COMPOSITION_MAX = 100;
+/** Maximum lines of a test file before its first test. */
+export const PROLOGUE_MAX = 80;
 
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 const indentOf = (line: string) => line.search(/\S/);
