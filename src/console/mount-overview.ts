@@ -13,7 +13,10 @@ import { type PageDeps, visitOf } from "./visit.ts";
 
 /** How long a process serves the same copy of the overview to all open pages. Milliseconds. */
 const MAX_AGE_MS = 1_000;
-/** How long one audit entry covers an operator's repeated visits to the same overview. Milliseconds. */
+/**
+ * How long one audit entry covers an operator's repeated visits to the same overview, because the page reloads every
+ * few seconds. Milliseconds.
+ */
 const VISIT_COUNTS_MS = 3_600_000;
 /** Maximum number of overviews that a process keeps, and of visits that it remembers as recorded. */
 const REMEMBERED_MAX = 50;

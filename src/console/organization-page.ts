@@ -145,7 +145,10 @@ ${sections}${ofPersons === null ? null : renderSection("persons", "Personal data
   );
 }
 
-/** The redemptions of the last hour and the last two days. A dash if the sweeper has counted none of that time. */
+/**
+ * The redemptions of the last hour and the last two days, as far as the sweeper has counted. A dash if it has counted
+ * none of that time.
+ */
 function renderActivity({ now, minutes, hours, completeUntil }: Awaited<ReturnType<typeof readActivity>>): Html {
   const sum = (counts: readonly ActivityCount[], lengthMs: number) =>
     now.getTime() - completeUntil.getTime() >= lengthMs

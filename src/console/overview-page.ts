@@ -22,7 +22,10 @@ import { type Attention, findExplanation } from "../watch/keep-faults.ts";
 import type { Overview, PeriodCounts } from "../watch/read-overview.ts";
 import type { SignedIn } from "./sign-in/signed-in.ts";
 
-/** The start page of operators. Every five seconds, a script replaces the parts with `data-live` and the plots. */
+/**
+ * The start page of operators. Every five seconds, a script replaces the parts with `data-live`, and draws the plots
+ * from the tables in them.
+ */
 export function renderOverviewPage(site: OperatedSite, operator: Named, overview: Overview): Html {
   const { minutes, hours, completeUntil } = overview;
   const exactness =

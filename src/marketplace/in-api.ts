@@ -20,7 +20,10 @@ import { link } from "./routes/link.ts";
 import { listing } from "./routes/listing.ts";
 import { listings } from "./routes/listings.ts";
 
-/** Maximum number of listings whose vouchers are counted, and maximum of each count: together 100 000 index entries. */
+/**
+ * Maximum number of listings whose vouchers are counted, newest first, and maximum of each count. Together they limit
+ * the count to 100 000 index entries.
+ */
 const LISTINGS_MAX = 100;
 const LEFT_MAX = 1_000;
 

@@ -20,7 +20,10 @@ interface Kept {
   countedAt: number;
 }
 
-/** Maximum number of a visitor's waiting counts that other visitors may join: the number that one page needs. */
+/**
+ * Visitors join a waiting count of another visitor only if that visitor has at most this many: the number that one page
+ * needs. The turn of a visitor with more may come much later.
+ */
 const SHARED_MAX = 100;
 
 interface Wanted {
@@ -35,7 +38,7 @@ interface Wanted {
 export class KeptCounts {
   /** The oldest count first. */
   readonly #kept = new Map<string, Kept>();
-  /** For each batch: the waiting count, and the visitor who asked for it first. */
+  /** For each batch: the newest waiting count, and the visitor in whose turn it is made. */
   readonly #waiting = new Map<string, { visitor: string; counted: Promise<number> }>();
   readonly #waitingOf = new Map<string, number>();
   readonly #batcher: Batcher<Wanted, number>;
@@ -84,6 +87,7 @@ export class KeptCounts {
     return this.#waitingOf.get(visitor) ?? 0;
   }
 
+  /** Counts the batches, except those that were counted in another visitor's turn meanwhile. */
   async #count(pool: pg.Pool, wanted: Wanted[]): Promise<number[]> {
     const counts = new Map<string, number>();
     for (const { batchId } of wanted) {

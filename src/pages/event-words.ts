@@ -9,7 +9,7 @@ interface EventWords {
   outcome?: string;
 }
 
-/** After these events, the voucher may still be redeemed. After all other events, a redemption is impossible. */
+/** After these events, the voucher may have been redeemed. Every other event proves that it is unused. */
 const MAY_BE_REDEEMED: readonly string[] = [
   "voucher.instance.redeemed",
   "voucher.instance.erased",

@@ -173,9 +173,9 @@ its name. A batch, a webhook endpoint or an API key by its id. A partner's call 
 
 /**
  * A table that scrolls sideways on narrow screens. With `stacks`, a narrow screen shows each row as a list instead.
- * Without rows, shows `none`, which says what is missing and how to add it. Columns of numbers are aligned at the
- * right. Pass texts that people have chosen as markup, because a text of digits would count as a number. `total` is a
- * last row with sums.
+ * Without rows, shows `none`, which says what is missing and how to add it (empty for a table that always has rows).
+ * Columns of numbers are aligned at the right. Pass texts that people have chosen as markup, because a text of digits
+ * would count as a number. `total` is a last row with sums.
  */
 export function renderTable(
   caption: string,

@@ -7,7 +7,7 @@ import { addMonths } from "./calendar.ts";
 import { layOutForPortal, type PortalCaller, portalPath } from "./portal-frame.ts";
 import { renderSumTables, renderTotal } from "./redemption-pages.ts";
 
-/** Maximum number of rows in a table, without the rest and the total. Three such tables fit on A4. */
+/** Maximum number of rows in a table, without the rest and the total. Three such tables fit on one side of A4. */
 const ROWS_MAX = 8;
 
 /** The statement of a month by brand, product and key, on one side of A4. */

@@ -109,8 +109,8 @@ interface Leaves extends LeafRange {
 /**
  * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed
  * event. Each event must have exactly one leaf with its hash, or wait for its position. Each leaf must be an event, be
- * recorded as lost, or mark the end of a retired log. Memory use does not grow with the log. Postgres sorts the events
- * in temporary files of about a hundred bytes per event.
+ * recorded as lost, or mark the end of a retired log. Reads leaves and events in the same order, so its memory use does
+ * not grow with the log. Postgres sorts the events in temporary files of about a hundred bytes per event.
  * @param tx a read-only transaction on one snapshot.
  * @param onEvents receives the number of events checked so far.
  * @param begun the result of {@link askOutside}.
@@ -241,6 +241,7 @@ async function* recomputeTree(
   for (let start = 0; start < size; start += CHUNK_BUNDLES * TILE_WIDTH) {
     const end = Math.min(start + CHUNK_BUNDLES * TILE_WIDTH, size);
     const data = await readLeaves(tx, { start, end }, report);
+    // Stops at the size of each known tree head, to compare the roots at that size.
     const ends = heads.map((head) => head.size).filter((at) => at > start && at < end);
     for (const cut of [...new Set([...ends, end])].sort((one, other) => one - other)) {
       appender.append(data.subarray((appender.size - start) * HASH_BYTES, (cut - start) * HASH_BYTES));

@@ -19,13 +19,19 @@ const tlogReport = z.object({
   cosigned: z.number(),
   /** The anchor files, each with the number of leaves in its checkpoint. Null if the file is missing. */
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
-  /** Number of witnesses that contradicted the log in the last request. They gave no proof, and were not needed. */
+  /**
+   * Number of witnesses that contradicted the log in the last request. They gave no proof, and the other witnesses met
+   * the quorum.
+   */
   claims: z.number(),
   /** Number of waiting batches that never get a position, because their ids are not from the database's sequence. */
   setAside: z.number(),
   /** Why the pass stopped before it served a checkpoint, for example an unusable anchor. Null if it did not. */
   refused: z.string().nullable(),
-  /** The kind of reason in `refused`: a contradiction to what was signed, too few witnesses, or an unusable anchor. */
+  /**
+   * The kind of reason in `refused`: the database contradicts what was signed, too few witnesses answer, or an anchor
+   * is unusable.
+   */
   obstacle: z.enum(["contradiction", "witnesses", "anchor"]).nullable(),
   durationMs: z.number(),
 });

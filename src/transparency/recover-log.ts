@@ -120,7 +120,10 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
   }
 }
 
-/** Reads the copy's checkpoint (null without the log's signature) and all known checkpoints, largest first. */
+/**
+ * Reads the copy's checkpoint (null without the log's signature), and all known checkpoints, including those of the
+ * anchors, largest first.
+ */
 async function readCheckpoints(
   { anchors, keys, origin }: TlogSettings,
   source: LogSource,

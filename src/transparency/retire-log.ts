@@ -36,7 +36,10 @@ export interface RetireOptions {
 interface RetiredLog {
   origin: string;
   nextOrigin: string;
-  /** The number of leaves that the next log takes over. The leaf after them is the SHA-256 of the last checkpoint. */
+  /**
+   * The number of leaves that the next log takes over. The leaf after them is the SHA-256 of the retired log's last
+   * checkpoint.
+   */
   size: number;
   /** The number of leaves in the last checkpoint that the retired log signed. */
   lastSize: number;

@@ -70,7 +70,7 @@ function describePauseOfRedeems(facts: Facts, shards: readonly string[]): string
   return paused.length === 0 ? null : describePause(facts, redeemQueue.name);
 }
 
-/** Describes the pause of a queue. Only the queue's page says who paused it. */
+/** Describes the pause of a queue, but does not say who paused it: the queue's page does. */
 export function describePause(facts: Facts, queue: string): string {
   const backlogs = backlogsOf(facts, queue);
   const paused = backlogs.flatMap((one) => (one.paused ? [one.shard] : []));

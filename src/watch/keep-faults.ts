@@ -68,7 +68,7 @@ export class FaultKeeper implements Closable {
   #last: readonly Attention[] = [];
   /** Faults whose beginning was reported to ALERT_URL, according to Postgres. */
   #told = new Set<string>();
-  /** The faults that this process has reported while Postgres was unavailable, and when it last tried to. */
+  /** Faults that some process has reported while Postgres was unavailable, and when this process last tried to. */
   readonly #toldAlone = new Map<string, Attention>();
   readonly #triedAtMs = new Map<string, number>();
   #telling: Promise<void> | null = null;

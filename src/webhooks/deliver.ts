@@ -40,7 +40,10 @@ const RUN_FAILURES_MAX = 4;
 const RUN_MAX_MS = 10_000;
 /** How often a run looks for new deliveries while it waits for responses and may send more requests. Milliseconds. */
 const POLL_INTERVAL_MS = 250;
-/** Maximum age of sent data, because the target may be disabled or the event erased meanwhile. Milliseconds. */
+/**
+ * Maximum age of data that a run sends without reading it again. The target may have been disabled or the event erased
+ * meanwhile. Milliseconds.
+ */
 export const READ_AGE_MAX_MS = 250;
 
 interface DeliveryContext extends Confirming {

@@ -19,7 +19,7 @@ export type WebhookReport = z.output<typeof webhookReport>;
 
 export const webhookQueue = defineQueue(WEBHOOK_QUEUE, { data: webhookJob, reply: webhookReport });
 
-/** Opens the requests for webhook jobs. An endpoint has one running job, and at most one that follows it. */
+/** Opens the requests for webhook jobs. An endpoint has at most one running job and at most one that follows. */
 export function openWebhookRequests(resources: QueueResources) {
   return new JobRequests<{ endpointId: string }>(webhookQueue, resources, (endpointId) => ({
     data: { endpointId },

@@ -32,7 +32,10 @@ export function openSweepTasks(
   };
 }
 
-/** Adds a webhook job for each target with due deliveries, for example retries. Returns the number of targets. */
+/**
+ * Adds a webhook job for each target with due deliveries, for example retries, or deliveries whose job was lost.
+ * Returns the number of targets.
+ */
 export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<number> {
   const endpointIds = await selectTargetsWithDue(pool, { limit: REQUESTED_TARGETS_MAX });
   await webhookRequests.add(endpointIds);

@@ -55,7 +55,10 @@ export async function verifyNote(statement: Statement, policy: string): Promise<
   demand(await isSignedBy(note, keys), "The note is not signed by a log of the policy.");
 }
 
-/** The text that the log signs. Unlike a checkpoint's, its first line contains a space, so no text is both. */
+/**
+ * The text that the log signs. Its first line contains a space. The first line of a checkpoint is a key's name, which
+ * cannot contain a space. So no text is both.
+ */
 export function statementText(statement: Omit<Statement, "note">): string {
   const { month, organizationId, redemptions, amountUsd, rowsHash } = statement;
   return `Voucher statement

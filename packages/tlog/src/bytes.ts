@@ -29,7 +29,7 @@ export function encodeBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Decodes standard base64 with padding. Null for any other text, so that bytes have only one spelling. */
+/** Decodes standard base64 with padding (C2SP). Null for any other text, so that bytes have only one spelling. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
   try {
     const binary = atob(text);

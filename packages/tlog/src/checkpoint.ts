@@ -24,7 +24,7 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${encodeBase64(root)}\n`;
 }
 
-/** Parses a note with a checkpoint. Null if it is invalid. Ignores non-empty lines after the root. */
+/** Parses a note with a checkpoint. Null if it is invalid. Ignores lines after the root, but none may be empty. */
 export function parseCheckpoint(text: string): CheckpointNote | null {
   const note = parseNote(text);
   if (note === null) return null;

@@ -97,7 +97,10 @@ function parseTyped(use: KeyUse, encoded: string): Uint8Array<ArrayBuffer> | nul
   return bytes?.length === 33 && bytes[0] === TYPE_OF[use] ? bytes.subarray(1) : null;
 }
 
-/** A text with a signature line for each of a log's keys. Signing a text again gives the same note. */
+/**
+ * A text with a signature line for each of a log's keys. Ed25519 is deterministic, so signing a text again gives the
+ * same note.
+ */
 export async function signNote(keys: readonly SignerKey[], text: string): Promise<string> {
   const lines = await Promise.all(keys.map(async (key) => signatureLine(key, await sign(key, text))));
   return `${text}\n${lines.map((line) => `${line}\n`).join("")}`;

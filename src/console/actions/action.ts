@@ -62,11 +62,15 @@ export interface Action<Deps = object> {
   /** The field to which a refusal by the service belongs if the refusal names no field. */
   refused?: string;
   /**
-   * For a form that creates an entity. Called when a browser sends a form again that has already created its entity.
-   * Receives that entity's id and the id in the form's path. Returns the next page's path after `/ops`, or content.
+   * Only for a form that creates an entity. A form that is sent again creates no second entity. Receives the id of the
+   * entity that the form has created, now or earlier, and the id in the form's path. Returns the next page's path after
+   * `/ops`, or content to show.
    */
   creates?(id: string, parentId: string): string | Html;
-  /** What a long run did before it ended early, as a sentence. Without this function, such a run did nothing. */
+  /**
+   * What a long run did before it ended early, as a sentence. Null if it did nothing. A run without this function
+   * changes nothing if it ends early.
+   */
   partly?(done: number, total: number, soFar?: object): string | null;
   /**
    * Returns the next page's path after `/ops`, or content to show once. An action with `creates` returns the new

@@ -17,9 +17,9 @@ export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): 
 }
 
 /**
- * Admits operators who sign in with HTTP Basic (RFC 7617) or with the JWT that a proxy adds. The password in HTTP Basic
- * is the operator's token, or OPS_TOKEN. Tokens and JWTs are too long to guess, so after many wrong attempts from an
- * address, a correct one is still admitted.
+ * Admits operators who sign in with HTTP Basic (RFC 7617) or with the JWT that a proxy adds. HTTP Basic has a named
+ * operator's name and token, or any name and OPS_TOKEN. Tokens and JWTs are too long to guess, so after many wrong
+ * attempts from an address, a correct one is still admitted.
  * @throws AppError `missing_password`, `wrong_password`, `invalid_token`, `missing_role`, `unavailable`; `rate_limited`
  * instead of a 401 after too many failed sign-ins from the address.
  */

@@ -33,7 +33,7 @@ interface SignInDeps extends OperatorReads {
   reportToken: ReportToken;
 }
 
-/** The ways to sign in to the operator pages: a named operator's token, OPS_TOKEN, and the JWT of a proxy. */
+/** The ways to sign in to the operator pages: a named operator's token, OPS_TOKEN under any name, a proxy's JWT. */
 export class OperatorSignIn {
   readonly #hasOperators: () => Promise<boolean>;
   readonly #ops: Config["ops"];

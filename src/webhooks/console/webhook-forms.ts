@@ -21,7 +21,7 @@ export const WEBHOOK_FORMS = [
   formOf(rotateAnyWebhook, settingsOf),
 ];
 
-/** Sends the test event from this process, unless too many tests of the organization are running. */
+/** Sends the test event from this process, if the process has room for another test of the organization. */
 async function test({ api, audited }: Deps, id: string) {
   const { organizationId } = await api.operatorReads({}, () => readLineage(api, "webhooks", id));
   if (!api.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");

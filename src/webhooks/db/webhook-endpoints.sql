@@ -10,7 +10,7 @@ SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boole
     ON CONFLICT (organization_id, place) DO NOTHING;
 
 -- name: select_webhook_endpoints(organization_id)
--- An organization's endpoints, oldest first.
+-- An organization's endpoints, oldest first. There are few, because each takes one of the organization's places.
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
        CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
