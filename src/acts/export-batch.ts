@@ -48,7 +48,10 @@ export interface Serials {
   to: number;
 }
 
-/** Commits an audit entry about the reading of codes. All reads of a batch by one key in an hour share one entry. */
+/**
+ * Commits an audit entry about the reading of codes. A program reads page by page, so all reads of a batch by one key
+ * in an hour share one entry.
+ */
 async function recordReading(ctx: AuditContext, batchId: string, codes: number): Promise<void> {
   const { by, osUser } = ctx.audited;
   const ofKey = by === "key" ? { readings: 1 } : null;

@@ -8,8 +8,8 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
  * Gives every Active or Expired voucher of a batch a later end, like `extendById`. Vouchers that already end at this
- * time or later are not changed. Runs like {@link changeBatch}. After all vouchers, the batch itself gets the new end,
- * and with it the batch's windows. A repeat changes nothing.
+ * time or later are not changed. Runs like {@link changeBatch}. After all vouchers, the batch itself gets the new end.
+ * Its windows end with the batch at the latest. A repeat changes nothing.
  * @throws InvalidValues for an end before the batch's end; AppError `not_found`; `unavailable` during an upgrade.
  */
 export async function extendBatch(

@@ -18,7 +18,10 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 export const COUNT_MAX = 10_000_000;
 /** Number of vouchers written in one statement: less than a megabyte. */
 const CHUNK_SIZE = 1_000;
-/** Number of vouchers written in one statement if the run has pauses: redemptions then wait for at most one chunk. */
+/**
+ * Number of vouchers written in one statement if the run has pauses. On a server with two cores, redemptions then wait
+ * for at most one chunk.
+ */
 const PAUSED_CHUNK_SIZE = 200;
 /** Number of vouchers made in one turn of the event loop. A turn takes about a millisecond. */
 const TURN_SIZE = 50;

@@ -17,8 +17,8 @@ export interface HeldAboutPerson {
 }
 
 /**
- * Reads what is stored about a person, and commits the audit entry. The entry names the person in the same form as the
- * entry of an erasure.
+ * Reads what is stored about a person, and commits the audit entry. The entry names the person only in the form that an
+ * erasure's entry has.
  * @throws AppError `invalid_request` for a text that was already replaced, `not_found` for an unknown organization.
  */
 export async function readPerson(ctx: AuditContext, person: ErasedPerson): Promise<HeldAboutPerson> {

@@ -63,8 +63,8 @@ SELECT l.contract_id AS "contractId", l.product_id AS "productId", l.brand_id AS
 SELECT l.batch_id AS "batchId", l.created_at AS "createdAt" FROM listings AS l WHERE l.id = $1::text;
 
 -- name: state_of_webhook_endpoint(id)
--- The state of a webhook endpoint, except failing_since, which deliveries change. Locks the row, because partners
--- change it too.
+-- The state of a webhook endpoint, except failing_since, which deliveries change. Locks the row, because partners and
+-- deliveries change the state too.
 SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.secret_version AS "secretVersion",
        w.previous_secrets_until[1] AS "previousSecretUntil", w.created_at AS "createdAt"

@@ -27,7 +27,8 @@ GRANT EXECUTE ON FUNCTION voucher_suspended(text, timestamptz) TO pva_api, pva_a
 -- Statements that read histories call these functions, and so do triggers on data that may be erased.
 GRANT EXECUTE ON FUNCTION log_index_of(bigint, bigint[], bigint), owns_table(oid) TO pva_api, pva_admin;
 
--- The service moves the times of rows only with this function, which refuses live organizations.
+-- The service makes the times of batches, windows, contracts and reservations earlier only with this function, which
+-- refuses live organizations.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
 -- Statements find the replacement of an erased text with these functions. No role may read the erasure keys.
@@ -72,7 +73,8 @@ GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 -- Redemptions are inserted and never changed.
 GRANT SELECT, INSERT ON redemptions TO pva_api;
 
--- Lists of redemptions are final up to `closed_until`. A trigger ensures that it only moves forward.
+-- No redemption can be inserted before `closed_until`. Lists of redemptions are final up to `complete_until`. Triggers
+-- ensure that both only move forward.
 GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
 -- Final statements are stored as they were first read. A trigger rejects statements of months to which redemptions may

@@ -76,7 +76,7 @@ export const ISSUER_CALLS = kind({
   waitingMaxEach: 10,
 });
 
-/** Connections of one group committer for items whose rows another transaction has locked. */
+/** Connections of one group committer for items that wait for a lock. */
 export const LOCK_CONNECTIONS = { vouchers: 4, acquisitions: 3 };
 
 /** Connections of batched calls. Many callers share each statement, so these calls need no connections of their own. */

@@ -110,7 +110,10 @@ export async function resumeLocked(
   await writeSuspension(tx, vouchers, events, null);
 }
 
-/** Makes the missing suspended event of each locked voucher. `since` in the event: from when on calls were refused. */
+/**
+ * Makes the suspended events that locked vouchers lack although their batch is suspended. `since` in an event is the
+ * time from which calls were refused because of it.
+ */
 export async function lackingSuspensions(
   { randomBytes }: Pick<Deps, "randomBytes">,
   tx: Transaction,

@@ -16,7 +16,7 @@ import {
 } from "./db/events.ts";
 import { announceEvents, hasEnabledTargets } from "./db/outbox.ts";
 
-/** No webhook endpoint gets events of these types: vouchers are issued in large numbers, and an erasure has no data. */
+/** Types that no webhook endpoint gets: vouchers are issued in large numbers, and an erasure changes no status. */
 export const UNANNOUNCED: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
 
 /** A chain whose voucher the current transaction has locked. */

@@ -31,7 +31,7 @@ export interface GroupCommitterOptions<Item, Result> {
   lockWaitMs: number;
   /**
    * Maximum number of items that wait for a batch. The slow path, for items that wait for a lock, has a capacity of its
-   * own. When that is used up, another item may wait only if one with the same lock was decided in the last second.
+   * own. When that is used up, a locked item may wait only in a group that makes progress.
    */
   waitingMax: number;
   /** Set if the caller never submits more than `waitingMax` items at a time, so that no item has to be refused. */
@@ -44,9 +44,12 @@ export interface GroupCommitterOptions<Item, Result> {
 const BATCH_MAX = 128;
 /** Pauses before an item whose row was locked joins a later batch. Most locks last a few milliseconds. Milliseconds. */
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
-/** Minimum time between two tries of an item that waits for a lock. Milliseconds. */
+/** Minimum time between the starts of two tries of an item that waits for a lock. Milliseconds. */
 const REPEAT_AFTER_MS = 20;
-/** Capacity for items that wait for a lock, as a share of `waitingMax`. Other items need the rest of the jobs. */
+/**
+ * Capacity for items that wait for a lock, as a share of `waitingMax`. In a worker, each waiting item occupies a job
+ * slot, and other items need the rest of the slots.
+ */
 const SLOW_PATH_SHARE = 1 / 4;
 /** Maximum share of {@link SLOW_PATH_SHARE} for one group: the items that wait for the same lock. */
 const GROUP_SHARE = 1 / 2;
@@ -120,7 +123,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     let outcome = await this.#fastPath.submit(item);
     for (const pauseMs of SKIPPED_PAUSES_MS) {
       if (outcome !== "locked") break;
-      // While locks last long, only a share of the skipped items may join later batches, as each occupies a job.
+      // While locks last long, only a share of the skipped items may join later batches, as each occupies a job slot.
       const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
       const mayJoin = isCalm || this.#skipped.hasRoom(owner);
       if (!mayJoin || this.#groups.has(this.#options.groupOf(item, outcome))) return this.#takeSlowPath(item, outcome);

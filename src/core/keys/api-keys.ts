@@ -55,12 +55,18 @@ export function isWellFormedSecret(secret: string, prefix: string): boolean {
   );
 }
 
-/** The hash by which a secret is stored: SHA-256, in hex, without salt, because a secret has 200 random bits. */
+/**
+ * The hash by which a secret is stored and found: SHA-256, in hex. It needs no salt and need not be slow, because a
+ * secret has 200 random bits.
+ */
 export function hashSecret(secret: string): string {
   return hash("sha256", secret);
 }
 
-/** Makes a function that checks addresses against CIDRs. An empty list allows all. IPv4-mapped IPv6 counts as IPv4. */
+/**
+ * Makes a function that checks addresses against a list of addresses and CIDRs. An empty list allows all. An
+ * IPv4-mapped IPv6 address counts as IPv4.
+ */
 export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
   if (cidrs.length === 0) return () => true;
   const list = new BlockList();

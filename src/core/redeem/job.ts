@@ -49,7 +49,7 @@ const redeemReply = z.discriminatedUnion("kind", [
   /** Another attempt has redeemed a voucher under this reference. The caller must read that redemption. */
   z.object({ kind: z.literal("confirmed") }),
   z.object({ kind: z.literal("refused"), code: z.enum(REFUSAL_CODES) }),
-  /** The deadline had passed, or the reference was ended after the API's first read. Nothing was redeemed. */
+  /** The deadline had passed, or the reference was ended after the API's first read. This attempt redeemed nothing. */
   z.object({ kind: z.literal("late") }),
   /** The redemption would exceed the key's daily limit, which starts anew at midnight UTC. */
   z.object({ kind: z.literal("over_cap"), retryAfterSeconds: z.number() }),

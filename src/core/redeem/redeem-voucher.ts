@@ -109,7 +109,8 @@ async function findOutcome(
   attempt.voucher = voucher;
   if (earlierForm !== null) {
     const earlier = { ...attempt.reference, externalRef: earlierForm };
-    // Processes of an earlier release redeem under this form of the reference. Once it is ended, they cannot.
+    // Processes of an earlier release redeem under this form of the reference. Ending it stops their attempts that have
+    // already read it.
     const { kind } = await tryToEnd(ctx, earlier, null);
     if (kind === "redeemed") {
       attempt.reference = earlier;
@@ -231,7 +232,8 @@ function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): R
 }
 
 /**
- * The response for the redemption under the reference. If it is of another voucher, sets `otherVoucher` and logs it.
+ * The response for the redemption under the reference. If it is of another voucher, sets `otherVoucher`, and logs and
+ * counts it.
  */
 function recordedResponse(
   ctx: Deps,

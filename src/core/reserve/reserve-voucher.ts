@@ -35,7 +35,10 @@ type FoundOutcome =
   /** Another key holds the lease, perhaps without a reservation. */
   | { kind: "leased" };
 
-/** Pauses between tries while another key has the lease, usually for milliseconds. Milliseconds. */
+/**
+ * Pauses before further tries of a call that found another key's lease. That key's call usually writes its reservation
+ * within milliseconds. Milliseconds.
+ */
 const LEASED_PAUSES_MS = [10, 30, 80, 200];
 
 /**

@@ -1,7 +1,10 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { signingSecret, type TokenSecret } from "./reservation-token.ts";
 
-/** The lists with signed cursors. The MAC covers the list's name, so a cursor is valid only for its own list. */
+/**
+ * The lists with signed cursors. The MAC covers the list's name. So a cursor is valid only for its own list, and a
+ * reservation's token, which the same secrets sign, is not a valid cursor.
+ */
 type List = "redemptions" | "events";
 
 /** Length of a cursor's MAC in bytes. */

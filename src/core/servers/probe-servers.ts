@@ -57,7 +57,10 @@ interface Deps extends RedisDeps {
   redeemQueue: { readonly hasOpened: boolean };
 }
 
-/** Returns the probe of a process, which reads and writes like requests do. Callers share one run. Never rejects. */
+/**
+ * Returns the probe of a process, which reads and writes like requests do. Concurrent callers share one run. Never
+ * rejects.
+ */
 export function openServerProbe(ctx: Deps): () => Promise<Probed> {
   const { deployment, redeemQueue, config } = ctx;
   // Until Postgres was reached, there are no shards to check, because their names contain the deployment's id.

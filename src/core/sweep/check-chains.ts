@@ -18,8 +18,7 @@ const PORTION = 500;
  * since the last pass, so that all chains are usually verified within `chainCheckMs`. It takes longer after a pause,
  * because the number of chains per pass is limited, and before the first ANALYZE, because the number of all chains is
  * unknown. Logs each broken chain as an error, and records it as broken until a later check finds it intact.
- * @param untilMs the time on the monotonic clock after which the check stops. It reads the clock every {@link PORTION}
- * chains.
+ * @param untilMs the time on the monotonic clock after which no portion starts. At least one portion runs.
  */
 export async function checkChains(
   ctx: { pool: pg.Pool; config: Config; log: Logger },

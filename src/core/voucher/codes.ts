@@ -38,7 +38,7 @@ function multiply(a: number, b: number): number {
   return product;
 }
 
-// All sixteen weights differ and none is zero, so the check detects any wrong symbol and any swap of two symbols.
+// All sixteen weights differ and none is zero, so the check detects any single wrong symbol and any swap of two.
 /**
  * The sum over GF(32) of symbol i, counted from 1, times alpha^i. The sixteenth symbol is the check symbol, with the
  * weight alpha^0. It is the weighted sum of the first fifteen, so the sum of all sixteen is zero.

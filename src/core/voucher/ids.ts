@@ -6,7 +6,10 @@ type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | 
 /** The last two symbols of voucher and reservation ids, reserved for the number of a deployment. Always 0 today. */
 const DEPLOYMENT = "00";
 
-/** Makes a TypeID (https://github.com/jetify-com/typeid). Ids sort by the millisecond of their creation. */
+/**
+ * Makes a TypeID (https://github.com/jetify-com/typeid). Ids sort, byte by byte, by the millisecond of their creation
+ * on the processes' clocks.
+ */
 export function newId(prefix: IdPrefix): string {
   const id = typeidUnboxed(prefix);
   return prefix === "vch" || prefix === "rsv" ? id.slice(0, -DEPLOYMENT.length) + DEPLOYMENT : id;

@@ -30,7 +30,10 @@ export function formsOf(text: string): string[] {
   return [...(earlier === null ? [] : [earlier]), normaliseReference(text)];
 }
 
-/** Whether every proxy passes this reference on unchanged in a path. Many decode a path or merge its slashes. */
+/**
+ * Whether every proxy passes this reference on unchanged in a path. Many decode a path or merge its slashes, but none
+ * changes a query.
+ */
 export function survivesInPath(reference: string): boolean {
   return /^[\w.~-]+$/.test(reference) && isPathSegment(reference);
 }

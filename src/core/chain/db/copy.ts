@@ -62,7 +62,8 @@ async function copy<Row>(
   fields: (row: Row) => string[],
 ): Promise<void> {
   let lines = "";
-  // COPY's text format requires escapes for backslashes. Codes and canonical JSON contain no tabs and no line ends.
+  // COPY's text format requires escapes for backslashes, tabs and line ends. Codes and canonical JSON contain no tabs
+  // and no line ends.
   for (const row of rows) lines += `${fields(row).join("\t").replaceAll("\\", "\\\\")}\n`;
   await pipeline(Readable.from([Buffer.from(lines)]), tx.query(copyFrom(text)));
 }

@@ -190,7 +190,10 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
   await tx.query("CLOSE logged_in_order");
 }
 
-/** The next sealed events, after this voucher and sequence, that belong to no leaf batch: as many as fit in one. */
+/**
+ * The next sealed events, after this voucher and sequence, that belong to no leaf batch. At most as many as fit in one
+ * batch.
+ */
 export function selectUnloggedEvents(
   tx: Transaction,
   { voucherId, sequence }: Pick<UnloggedEvent, "voucherId" | "sequence">,

@@ -163,8 +163,8 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
  WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: find_references(organization_id, external_ref, seen_end, generation)
--- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if the reference's version
--- in reference_ends is not seen_end, or if the attempt is so old that a later row may have been deleted.
+-- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if reference_ends has
+-- another version of the reference than seen_end, or if the attempt is so old that a later row may have been deleted.
 SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.generation < g.generation - 1 AS "isEnded",
        rd.attempt_id AS "confirmation.attemptId", rd.redeem_code AS "confirmation.redeemCode", rd.redeemed_at AS "confirmation.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])

@@ -1,6 +1,7 @@
 -- name: open_reservations(ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
 -- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, is suspended, has expired or has a
--- Live row, or when a ticket exists. This happens only if the caller decided on older state.
+-- Live row, or when a ticket exists. This happens only if the caller decided on state that it had not read under the
+-- lock.
 WITH opened AS (
   INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
   SELECT w.started_at, w.expires_at, w.ticket, w.voucher_id, w.organization_id, w.key_id, 'Live', w.token_secret_id

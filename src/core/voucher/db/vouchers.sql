@@ -3,8 +3,8 @@
 -- organization gives the same result as an unknown voucher. Returns one row per wanted entry, in no particular order.
 -- The voucher is null if nothing matches. The same snapshot also gives the reservation that is live at the database's
 -- time, the redemption of an external reference of the organization, and the reference's version in reference_ends (0
--- if there is none) with the current generation. Only the first row has the database's time and closed_until, because a
--- time costs more than most columns. OFFSET 0 has the same purpose as in read_locked_vouchers.
+-- if there is none) with the current generation. Only the row of the first wanted entry has the database's time and
+-- closed_until, because a time costs more than most columns. OFFSET 0 has the same purpose as in read_locked_vouchers.
 SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now", CASE WHEN w.n = 1 THEN clock.closed_until END AS "clock.closedUntil", clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "voucher.validUntil",
        voucher_suspended(v.suspension, b.suspended_at) AS "voucher.suspended",
@@ -83,7 +83,8 @@ WITH moved AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'unchanged chain heads') FROM moved;
 
 -- name: redeem_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_hash?, redeemed_at)
--- Sets locked, Active vouchers to Redeemed and writes their chain heads. Raises VS001 if one has changed.
+-- Sets locked, Active vouchers to Redeemed and writes their chain heads. Raises VS001 if one is not Active or its chain
+-- has changed.
 WITH redeemed AS (
   UPDATE vouchers AS v
      SET status = 'Redeemed', pickable = false, redeemed_at = $5::timestamptz, last_sequence = w.last_after,
@@ -95,7 +96,8 @@ WITH redeemed AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM redeemed;
 
 -- name: void_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?)
--- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 if one has changed.
+-- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 if one is not Active or its chain
+-- has changed.
 WITH voided AS (
   UPDATE vouchers AS v
      SET status = 'Voided', pickable = false, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
