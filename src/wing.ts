@@ -31,7 +31,7 @@ export interface Wing<Core = never, Service = never, Own extends object = object
   workers?: Readonly<Record<string, () => Promise<{ prepare: PrepareWorker<Service> }>>>;
   /** Opens the tasks that the wing adds to a pass of the sweeper. */
   sweeper?: () => Promise<(service: Service & { queueLinks: QueueResources }) => Tasks<unknown>>;
-  /** The wing's acts. Their verbs, forms and endpoints follow from them, if the wing does not declare its own. */
+  /** The wing's acts. Verbs, forms and endpoints follow from them, unless the wing declares its own form or verb. */
   acts?: () => Promise<readonly AnyAct[]>;
   commands?: () => Promise<CommandPart>;
   start?: () => Promise<StartPart>;

@@ -74,7 +74,7 @@ const ITEMS_MAX = 6;
 
 /** The items that were added to a list and removed from it. For other values, the old and the new value. */
 function formatChange(before: unknown, after: unknown): string {
-  // A new entity has no values before the change.
+  // The field may have had no value before the change.
   if (before === undefined) return formatValue(after);
   if (!Array.isArray(before) || !Array.isArray(after)) return `${formatValue(before)} → ${formatValue(after)}`;
   const added = after.filter((item) => !before.includes(item));

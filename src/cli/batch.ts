@@ -123,7 +123,10 @@ function describeBatch(batch: BatchSummary): string {
   });
 }
 
-/** Describes when claims or purchases begin and end, at `closesAt` or when the vouchers expire. Null if never open. */
+/**
+ * Describes when claims or purchases begin and end. They end at `closesAt` or when the vouchers expire, whichever is
+ * earlier. Null without a window.
+ */
 function describeWindow(window: Window | null, validUntil: Date): string | null {
   if (window === null) return null;
   const now = new Date();

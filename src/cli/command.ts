@@ -31,7 +31,7 @@ export interface Host {
   queues: readonly QueueSettings[];
   /** The SQL files with the database rights of the optional features (wings). */
   grants: readonly URL[];
-  /** The environment, with the address and the transparency log's variables of the running `npm start` as defaults. */
+  /** The environment. Defaults: the running `npm start`'s variables and address, the transparency log's variables. */
   readEnvironment(): NodeJS.ProcessEnv;
   /** The servers that the environment names, or the started embedded ones. @throws ServersUnavailable */
   useServers(): Promise<UsedServers>;
@@ -168,7 +168,7 @@ function interact(audited: AuditedCommand, json: boolean): Omit<Interaction, "ho
   };
 }
 
-/** Asks for y or n. Any other input means no. Null when standard input or standard error is not a terminal. */
+/** Asks for y or n. Other input, or its end, means no. Null when standard input or standard error is not a terminal. */
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
   // `terminal: false`, because otherwise readline would read Ctrl-C as a key, and no signal would be sent.

@@ -21,7 +21,7 @@ export function explainMigration(error: unknown): Explanation | null {
   const cause = error instanceof UnusableDatabase ? error : ((error as Error).cause ?? error);
   if (cause instanceof LocksUnavailable)
     return { message: cause.message, hint: LOCKED_HINT, exitCode: EXIT.unavailable };
-  // In a command, an undefined table or column means that migrations are missing. In a migration, it is a bug.
+  // Elsewhere, an undefined object, such as a table, means that migrations are missing. In a migration, it is a bug.
   if (isUndefined(cause)) return null;
   const { message, hint, exitCode } = explain(cause);
   if (exitCode !== EXIT.config && exitCode !== EXIT.unavailable) return null;

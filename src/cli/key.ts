@@ -41,7 +41,10 @@ function toRow(key: ListedKey): TableRow {
   };
 }
 
-/** Describes the last use of a key's current and previous secrets, while a previous secret is valid. */
+/**
+ * Shows whether a rotation is complete: the last use of a key's current and previous secrets, while a previous one is
+ * valid.
+ */
 function describeSecrets({ currentSecretUsedAt, oldSecretsUsedAt, oldSecretsUntil }: ListedKey): string | null {
   if (oldSecretsUntil === null) return null;
   const until = `a previous secret is valid until ${formatUtcWithZone(oldSecretsUntil)}`;

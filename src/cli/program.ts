@@ -30,7 +30,7 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Servers:": [db, queue, alert],
 };
 
-/** Nouns of a wing (optional feature) or the embedded servers, by the noun that precedes them in the help. */
+/** Nouns of a wing (optional feature) or the embedded servers, by the core's noun that precedes them in the help. */
 export type CommandPart = Readonly<Record<string, readonly Noun[]>>;
 
 /**

@@ -116,9 +116,10 @@ export function privateReceivers(env: NodeJS.ProcessEnv): Record<string, string>
 }
 
 /**
- * The environment of a command. Missing variables come from the running `npm start`. If the environment names a
- * database, which may be of another service, adds only the address of `npm start`. Replaces variables that name files
- * by the files' contents.
+ * The environment of a command. Missing variables come from the running `npm start` and, for the embedded database's
+ * transparency log, from `servers.json`. If the environment names a database, which may be of another service, adds
+ * only the address of `npm start`. First replaces variables that name files by the files' contents, because a file may
+ * name the database.
  * @throws ConfigError
  */
 export function withLastStart(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

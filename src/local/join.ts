@@ -105,7 +105,11 @@ async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<s
   return chosen;
 }
 
-/** Asserts that the process has the servers and secrets of the `npm start` that it joins. @throws ConfigError */
+/**
+ * Asserts that the environment has the servers and secrets that the operator gave to `npm start`, and no other server.
+ * Cannot compare their values, which are not saved. Workers do not need {@link OF_APIS}.
+ * @throws ConfigError
+ */
 function assertSame({ own }: Start, given: NodeJS.ProcessEnv): void {
   const needed = own.filter((name) => role === "api" || !OF_APIS.includes(name));
   assertGiven(needed.filter((name) => !given[name]));

@@ -10,7 +10,7 @@ const LOCK_TIMEOUT_MS = 120_000;
 interface User {
   /** Distinguishes the recorded process from a later process with the same id. */
   identity?: string;
-  /** The process id of the `npm start` that this process has joined, and the ports on which this process listens. */
+  /** The process id of the `npm start` that this process has joined, and the ports that this process has reserved. */
   joined?: number;
   ports?: number[];
 }

@@ -108,7 +108,7 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
  */
 export async function stopLastServers(root: string): Promise<void> {
   const { postgres, redis } = serversOf(root, readSaved(root) as SavedServers);
-  // Without a directory there is no server to stop, and in a production install no pg_ctl.
+  // Without a directory there is no server to stop. A production install has no pg_ctl, which stopPostgres would run.
   if (existsSync(postgres.directory)) await stopPostgres(postgres);
   if (redis.port !== undefined) await stopRedis(redis);
 }

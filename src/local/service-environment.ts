@@ -16,7 +16,8 @@ export async function serviceEnvironment(
     ...given,
     // Only with the embedded database, tokens that are signed with the local user keys are accepted.
     ...(embedded && !given.AUTH_JWKS_URL && { AUTH_JWKS_URL: await useLocalUserKeys(LOCAL_DIRECTORY) }),
-    // Unless HOST is set, only this machine can reach the service. The metrics need no sign-in.
+    // Unless HOST is set, only this machine can reach the service. The metrics need no sign-in, and the operator pages
+    // accept a saved token.
     HOST: given.HOST || "127.0.0.1",
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,

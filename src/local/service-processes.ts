@@ -97,7 +97,7 @@ export class ServiceProcesses {
     await Promise.all(ending.map(endProcess));
   }
 
-  /** Waits until an address answers with success, or the processes stop. @throws Error with the last response. */
+  /** Waits until an address answers with success, or until {@link end}. @throws Error with the last response. */
   async untilReady(url: string): Promise<void> {
     const giveUpAt = Date.now() + START_MAX_MS;
     for (;;) {

@@ -143,7 +143,8 @@ export const VARIABLES = {
     .meta(secret("RESERVATION_TOKEN_SECRET")),
   redeemWaitMs: integer(100, 60_000).default(10_000).meta({ title: "REDEEM_WAIT_MS" }),
   /**
-   * A key's limit in calls per second, for reads and for changes each. Other limits follow from it. 0 turns all off.
+   * A key's limit in calls per second, for reads and for changes each. The other limits per second follow from it. 0
+   * turns all of them off.
    */
   rateLimitRps: integer(0, 1_000_000).default(200).meta({ title: "RATE_LIMIT_RPS" }),
   /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
@@ -172,7 +173,7 @@ export const VARIABLES = {
   workerConcurrency: integer(1, 1000).default(64).meta({ title: "WORKER_CONCURRENCY" }),
   /** How users' tokens are verified. */
   users: tokens("AUTH"),
-  /** Operator pages and queue dashboard: how operators sign in, what they may change, and the database to use. */
+  /** Operator pages and queue dashboard: how operators sign in, if they may change anything, and the database. */
   ops: {
     token: orNull(
       z
@@ -252,7 +253,7 @@ export const VARIABLES = {
   /** Whether requests to partners and operators may use any address and port, and no TLS. Never in production. */
   privateReceivers: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   alerts: {
-    /** Where messages about faults are sent. The address contains a password. Null: none are sent. */
+    /** Where messages about red faults are sent. The address contains a password. Null: none are sent. */
     url: orNull(z.string()).meta(secret("ALERT_URL")),
     /** The secret that signs requests to ALERT_URL. Null: the requests are not signed. */
     secret: orNull(
@@ -261,7 +262,10 @@ export const VARIABLES = {
         .refine(isWebhookSecret, "must be whsec_ and 24 to 64 bytes in base64, as Standard Webhooks writes secrets"),
     ).meta(secret("ALERT_SECRET")),
   },
-  /** The variables that decide whether to load OpenTelemetry, and whether to name the service. */
+  /**
+   * The variables that decide whether to load OpenTelemetry, and whether to name the service. OpenTelemetry itself
+   * reads these and more.
+   */
   traces: {
     disabled: z.string().optional().meta({ title: "OTEL_SDK_DISABLED" }),
     exporters: list.default([]).meta({ title: "OTEL_TRACES_EXPORTER" }),

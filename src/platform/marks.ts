@@ -138,7 +138,10 @@ export function mayUse(
   return isOf(told.memory, found) || isFirst || silentMs >= waitMs;
 }
 
-/** Where a deployment's processes share their memory, outside its database. An empty memory proves nothing. */
+/**
+ * Where a deployment's processes share their memory, outside its database. The memory may be lost, so an empty one
+ * proves nothing.
+ */
 export interface SharedMemory {
   /** Returns null if the memory cannot be read. Takes at most some seconds. */
   read(deploymentId: string): Promise<SharedText | null>;

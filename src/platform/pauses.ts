@@ -33,7 +33,10 @@ export class PauseWatch {
   readonly #clocks: Clocks;
   readonly #timer: NodeJS.Timeout;
   #tickedAt: { monotonic: number; uptime: number };
-  /** Requests received from this time on did not wait during a pause. Infinity until enough ticks were on time. */
+  /**
+   * Requests received from this time on did not wait during a pause. Infinity from a pause until enough ticks were on
+   * time.
+   */
   #currentSince = Number.NEGATIVE_INFINITY;
   #calmTicks = 0;
 
@@ -44,7 +47,10 @@ export class PauseWatch {
     this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
   }
 
-  /** Whether a request may be outdated. @param receivedAtMs when its last byte was read, on the monotonic clock. */
+  /**
+   * Whether a request may be much older than the process can tell.
+   * @param receivedAtMs when its last byte was read, on the monotonic clock.
+   */
   isOutdated(receivedAtMs: number): boolean {
     this.#notePause(this.#latenessMs());
     return receivedAtMs < this.#currentSince || this.#clocks.monotonicMs() - receivedAtMs > FIRST_READ_MS;

@@ -36,7 +36,7 @@ export class OpenWork {
   }
 }
 
-/** If so many runs fail in a row, several items are bad. One bad item among 128 makes half as many fail in a row. */
+/** If so many runs fail in a row, no single item is the cause: one bad item among 128 makes half as many fail. */
 const FAILURES_MAX = 16;
 
 interface Waiting<Item, Result> {
@@ -58,7 +58,7 @@ export interface BatcherOptions<Item> {
   batchMax: number;
   /** Maximum number of waiting items. Further items are rejected with {@link BatcherFull}. */
   waitingMax: number;
-  /** Maximum number of batches that run at the same time. Above 1, batches must not depend on each other. */
+  /** Maximum number of batches that run at the same time. Default: 1. If more, batches must be independent. */
   concurrency?: number;
   /**
    * Returns true if a batch that failed with this error should be run again in halves. Halves are divided further,
@@ -78,8 +78,8 @@ export interface BatcherOptions<Item> {
 /**
  * Collects the items that are submitted while batches run, and runs them in the next batches. If fewer than
  * `concurrency` batches run, the next batch starts at the end of the current turn of the event loop: no timer delays
- * it. Items keep the order of submission. `run` returns one result per item in this order. If a result is a promise,
- * only the item's submitter waits for it: the batch ends earlier.
+ * it. Within a batch, items are in the order of submission, and `run` returns one result per item in this order. If a
+ * result is a promise, only the item's submitter waits for it: the batch ends earlier.
  */
 export class Batcher<Item, Result> {
   readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;
@@ -184,7 +184,10 @@ interface Connection {
   uncork(): void;
 }
 
-/** Combines the writes of an event-loop turn into one system call. System calls are a query's main cost. */
+/**
+ * Combines the writes of an event-loop turn into one system call. In a busy process, system calls are a query's main
+ * cost.
+ */
 export function writeOnceATurn(connection: Connection): void {
   const write = connection.write.bind(connection);
   let corked = false;

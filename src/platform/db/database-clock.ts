@@ -9,7 +9,7 @@ import { UnusableDatabase } from "./schema.ts";
 // closed time). So a jump never makes anything expire, end, be deleted, get a wrong date, or become valid again. See
 // docs/design/database.md, "Time".
 
-/** The database's clock has jumped if it gained or lost this much against the process's own clock. Milliseconds. */
+/** The clock has jumped if it moved this much more, or less, than the time between two readings. Milliseconds. */
 const JUMP_MS = 10_000;
 /** How much the database's clock may gain on the process's own clock between two readings. Milliseconds. */
 const SLACK_MS = 1_000;
@@ -169,7 +169,7 @@ export function timeOf(db: Queryable, now: Date, closedUntil: Date | null = null
   return closedUntil !== null && closedUntil > now ? closedUntil : now;
 }
 
-/** {@link DatabaseClock.latestNow} for a pool or a connection. Null, which sets no limit, if there is no clock. */
+/** {@link DatabaseClock.latestNow} for a pool or a connection. Null, for no limit, without a clock or a reading. */
 export function latestTime(db: Queryable): Date | null {
   const clock = CLOCKS.get(db);
   return clock?.isKnown ? clock.latestNow() : null;

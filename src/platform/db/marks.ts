@@ -31,7 +31,10 @@ export const recallMarks = sql.requiredRow(
   { newestPosition: orNull(bigint), lastingPosition: orNull(bigint) },
 );
 
-/** Records that an operator accepts this database's loss of data. Processes that refused the server then admit it. */
+/**
+ * Records that an operator accepts this database's loss of data. After the commit, processes that refused the server
+ * admit it.
+ */
 export const acceptLoss = sql.execute("insert_accepted_loss");
 
 /** The parameters with which a statement looks for a process's remembered marks on a server. */

@@ -18,7 +18,10 @@ export const SCHEMA = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".s
 /** SQLSTATE undefined_table, undefined_column, undefined_function and invalid_schema_name. */
 const UNDEFINED = ["42P01", "42703", "42883", "3F000"];
 
-/** Why a process cannot use its database. Anyone can read `state` and the message. The cause is only for the log. */
+/**
+ * Why a process cannot use its database. Anyone can read `state` and the message in the readiness response. The cause
+ * is only for the log.
+ */
 export class UnusableDatabase extends Error {
   readonly state: "unavailable" | "copied" | "outdated";
 

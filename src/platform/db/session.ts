@@ -79,7 +79,7 @@ export interface SessionOptions {
   use: Use;
   /** Transactions are read-only unless they set READ WRITE. */
   isReadOnly?: boolean;
-  /** Makes another client of the same address. Null if there is no pooler, or a pooler that keeps sessions. */
+  /** Makes another client of the same address. Null if there is known to be no pooler, or one that keeps sessions. */
   openAnother: (() => pg.Client) | null;
 }
 

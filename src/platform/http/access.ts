@@ -9,7 +9,10 @@ export type Tag = "Partner" | "Webhooks" | "Issuer" | "Sandbox" | "Marketplace" 
 export interface Access<Caller, Deps = unknown> {
   /** The group of the endpoints with this access. */
   tag: Tag;
-  /** The alternative credentials: each maps a security scheme to its scopes. `{}` means no credentials. */
+  /**
+   * The alternative credentials, for the API reference only: `guard` checks them. Each maps a security scheme to its
+   * required scopes. `{}` means no credentials.
+   */
   security: readonly Record<string, string[]>[];
   /** Errors that the guard can send. */
   errors: readonly ErrorCode[];

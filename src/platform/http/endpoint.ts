@@ -257,7 +257,9 @@ export interface Route {
   path: string;
   reportedAs?: ReportedAs;
   methods: Partial<Record<Method, RequestHandler[]>>;
-  /** Handlers before those of every method. They answer CORS preflights, and admit pages of other origins. */
+  /**
+   * Handlers before those of every method. They answer CORS preflights, and let pages of other origins read responses.
+   */
   crossOrigin?: RequestHandler[];
   /** Set if the route limits callers by key, user, password or address. Otherwise {@link mount} limits addresses. */
   limitsCallers?: true;

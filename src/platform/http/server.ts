@@ -17,7 +17,7 @@ export const CONNECTION_LIMITS = {
   stalledMs: 95_000,
   /** Interval between checks for late headers and requests. */
   checkEveryMs: 1_000,
-  /** Maximum number of concurrent connections. The server closes others. 45 KiB each, so 450 MB in total. */
+  /** Maximum number of concurrent connections. Further ones are closed. At most 45 KiB each, 450 MB in total. */
   connectionsMax: 10_000,
   /**
    * Maximum number of connections that wait in the kernel to be accepted. With Node's default of 511, further

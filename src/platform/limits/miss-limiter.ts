@@ -14,8 +14,9 @@ interface Tally {
 type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Allows each caller `limit` misses (look-ups of unknown codes) per window, counted over all processes. A process that
- * knows that a caller has reached the limit returns no results to that caller until the window ends.
+ * Allows each caller `limit` misses (tries of codes that do not exist or belong to another organization) per window,
+ * counted over all processes. A process that knows that a caller has reached the limit returns no results to that
+ * caller until the window ends.
  *
  * Look-ups run concurrently. A miss is counted before its result is returned, and a hit waits until the misses that
  * finished before it are counted. So a burst cannot exceed the limit. A process learns that the limit is reached when

@@ -14,7 +14,10 @@ export function hostOf({ hostname }: URL): string {
 /** The problems that a partner's URL may have. The API has a sentence for each. */
 type UrlProblem = "noUrl" | "notHttps" | "urlWithUser" | "urlWithFragment" | "urlPort" | "urlHost";
 
-/** The problem with a partner's URL, or null. Resolves no names. `allowPrivate` allows http, any port and any host. */
+/**
+ * The problem with a partner's URL, or null. `allowPrivate` allows http, any port and any host. Resolves no names: the
+ * addresses of a name are checked when a request is sent.
+ */
 export function findUrlProblem(text: string, allowPrivate: boolean): UrlProblem | null {
   const url = URL.parse(text);
   if (url === null || !/^https?:\/\//.test(text) || /[\s\p{Cc}]/u.test(text)) return "noUrl";

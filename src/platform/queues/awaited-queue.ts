@@ -79,6 +79,7 @@ export class AwaitedQueue<Data, Reply> {
   readonly #resources: AwaitedResources;
   /** Waiting callers by job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
+  /** Counts the waiting callers, with or without a job in the queue. */
   readonly #places = new Shares(CALLERS_MAX);
   readonly #jobs = new FairSlots(JOBS_MAX);
   readonly #timers: NodeJS.Timeout[];
@@ -313,6 +314,7 @@ export class AwaitedQueue<Data, Reply> {
   #wakeWorkers(): void {
     for (const { queue } of this.#listLate(WAKE_MS).keys()) {
       const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
+      // Ignores an error of Redis, because the next attempt follows soon.
       this.#resources.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
     }
   }

@@ -9,7 +9,7 @@ import { jobEnvelope } from "./job-envelope.ts";
 
 const FORGET = readFileSync(new URL("./forget-data.lua", import.meta.url), "utf8");
 
-/** Time between two calls to Redis, each for many jobs. Milliseconds. */
+/** Time between two runs. Many jobs share the cost of one call. Milliseconds. */
 const FORGET_MS = 1_000;
 /** Maximum time that `close` waits for Redis. Otherwise no worker could close while Redis is down. Milliseconds. */
 const CLOSE_MAX_MS = 2_000;
@@ -59,7 +59,7 @@ export class JobForgetter implements Closable {
     }
   }
 
-  /** Resolves when all waiting jobs have lost their data, or when Redis has not answered for a while. */
+  /** Resolves after an attempt for all waiting jobs, or when Redis has not answered for a while. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     const forgotten = (async () => {
@@ -72,7 +72,7 @@ export class JobForgetter implements Closable {
     if (jobs > 0) this.#log.warn({ jobs }, "jobs keep their data, because the process ends");
   }
 
-  /** Begins to remove the data of each shard's waiting jobs, unless a removal already runs. */
+  /** Begins to remove the data of each shard's waiting jobs, unless a removal already runs for the shard. */
   #run(): void {
     if (this.#dropped > 0) this.#log.warn({ jobs: this.#dropped }, "too many jobs wait: the oldest keep their data");
     this.#dropped = 0;

@@ -5,7 +5,7 @@ import { probeWrites } from "../redis/probe-writes.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 import { listShards, type Shard } from "./shards.ts";
 
-/** The jobs of one shard of a queue, by state, the age of the oldest waiting job, and whether workers take jobs. */
+/** The jobs of one shard of a queue, by state, the age of the oldest waiting one, and whether workers may take jobs. */
 export interface QueueBacklog {
   queue: string;
   /** The name of the shard. */

@@ -21,7 +21,7 @@ export interface QueueSettings {
   /** For how long (seconds) and how many finished jobs are kept, for operators and for callers whose reply was lost. */
   keep: { age: number; count?: number };
   keepFailed: { age: number; count: number };
-  /** Set if jobs may identify a person. An ended job then soon loses all data except what operators see. */
+  /** Set if jobs may identify a person. A job then loses all but what operators see, about a second after its end. */
   isPersonal?: true;
   /** Fields that operators see. Others are redacted, because they may contain a caller's text or a secret. */
   shown: { data: readonly string[]; reply: readonly string[] | "all" };

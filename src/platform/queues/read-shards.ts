@@ -68,7 +68,7 @@ export async function hasWorker(
   return names.some((name) => connected.some(({ workers }) => workers.has(name)));
 }
 
-/** Reads the connections to each master. Parses equal names once, because there are thousands of connections. */
+/** Reads the connections to each master. */
 async function readConnected(redis: RedisClient, deploymentId: string): Promise<Connected[]> {
   const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST").catch(refuseList)));
   const ofDeployment = new RegExp(`^\\{pva:${deploymentId}:\\d+/(\\d+):`);

@@ -22,6 +22,7 @@ export interface WorkerOptions {
   redisUrl: string;
   /** The numbers of shards that the queues may have. During a change of the number there are two. */
   queueShards: readonly number[];
+  /** The indexes of the shards to serve. Null means all. */
   workerShards: readonly number[] | null;
   /** Its `ready()` must have resolved. */
   deployment: DeploymentIdentity;

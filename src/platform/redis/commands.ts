@@ -49,7 +49,7 @@ export async function findMissingRights(redis: Redis, isCluster: boolean): Promi
   const writes = KEYS.map((key) => ["hset", key, "f", "v"]);
   await Promise.all([...commands.map((command) => command.map(nameArgument)), ...writes].map(attempt));
   await redis.call("discard");
-  // Runs this command outside a transaction, where the client would not understand the reply.
+  // Runs this command after the transaction. Inside, the client would not understand the reply.
   await attempt(["ssubscribe", CHANNEL]);
   return [...missing].toSorted();
 }

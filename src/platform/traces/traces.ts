@@ -16,7 +16,7 @@ export interface TracedRequest {
 
 /** Traces a request through its job to the transaction. Methods return or throw what the given function does. */
 export interface Traces {
-  /** Runs a request and its body's listeners in a span of the caller's trace. Passes null if traces are off. */
+  /** Runs a request and its body's listeners in a span, in the caller's trace if any. Passes null if traces are off. */
   request(incoming: IncomingMessage, run: (request: TracedRequest | null) => void): void;
   /** Runs a function that adds a job and waits for its reply. `traceparent` belongs in the job's data. */
   sendJob<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;
