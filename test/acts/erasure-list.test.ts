@@ -58,7 +58,7 @@ it.each(
   }
 });
 
-it("the list of erasures has the erased references of an order, a voucher and a batch", async () => {
+it("the list of erasures contains each reference that was erased from an order, a voucher or a batch", async () => {
   const [ofOrderOnly, ofVoucher] = [await redeem(), await redeem()];
   const since = await databaseTime(db);
   const form = (text: string) => formOf(partner.organizationId, text);

@@ -216,7 +216,7 @@ async function released() {
   return voucher;
 }
 
-it("an erasure waits for a running redemption and erases its texts, and a retry gets the first result", async () => {
+it("an erasure waits for a running redeem and erases its texts; the redeem's retry gets its result", async () => {
   const { id, code } = await released();
   const body = { code, externalRef: "Ms. Brown 1", note: "a note about Ms. Brown" };
   const [redeemed, erased] = await besideTransaction(db, async (outside) => {

@@ -7,7 +7,7 @@ it.each([
   ["Redis", parts(0.6, 0.3, 0.99, null), /^Redis is the limit now\./m],
   ["Postgres", parts(0.3, 0.3, 0.1, 1), /^Postgres is the limit now\./m],
   [null, parts(0.6, 0.69, 0.1, 0.5), /^No part is at its limit\./m],
-])("scale-check calls the busiest part the limit only if that part is rarely idle: %s", (limit, measured, sentence) => {
+])("scale-check names the busiest part as the limit only if it is rarely idle: %s", (limit, measured, sentence) => {
   const load = { seconds: 10, redemptions: 5_000, refusals: {}, latencyMs: { p50: 1, p99: 2 }, isCut: false };
   const scale = { ...load, organization: "org_1", callers: 64, parts: measured, machine: null };
   expect(findLimit(measured)).toBe(limit);

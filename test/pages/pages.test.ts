@@ -64,7 +64,7 @@ it("a URL that serves both a page and JSON answers HEAD without a body, and othe
   }
 });
 
-it("pages load only the service's files, cannot be framed and, except a voucher's, name the version", async () => {
+it("pages load only the service's files and cannot be framed; all but a voucher's show the version", async () => {
   for (const path of [
     "/",
     "/check",

@@ -210,7 +210,7 @@ it("a database from a backup before log retire continues with the next log after
   expect(await audit()).toMatchObject({ leaves: 19, events: 10, lost: 8, retirements: 1, problemCount: 0 });
 });
 
-it("log retire that is killed at any statement has changed nothing, or the next run completes it", async () => {
+it("a `log retire` killed at any statement has changed nothing, or the next run completes it", async () => {
   await begin();
   await issue(10);
   await run();

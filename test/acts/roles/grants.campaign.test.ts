@@ -130,7 +130,7 @@ describe.each(ROLES)("the role %s", (role) => {
     expect(needless).toEqual([]);
   });
 
-  it("no role may truncate a table, and only pva_api may delete, from a few tables", async () => {
+  it("no role may truncate a table; only pva_api may delete rows, and only from a few tables", async () => {
     const { rows } = await owner.query<{ name: string }>(
       `SELECT oid::regclass::text AS name FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')`,

@@ -263,7 +263,7 @@ it.each([
 it.each(
   `v entityType entityId sequence eventType code occurredAt previousHash actorConnectedId
   actorIsEmployee`.split(/\s+/),
-)("verifyChain rejects a payload with another %s or without this field, even if the hashes match", (field) => {
+)("verifyChain rejects a payload whose %s was changed or removed, even if the hashes match", (field) => {
   for (const value of ["another", 7, false, ["key_1"], undefined]) {
     const change = (payload: string) => {
       const fields = Object.entries({ ...JSON.parse(payload), [field]: value });

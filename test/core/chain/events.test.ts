@@ -248,7 +248,7 @@ it("the public events contain no code, reference, note, ticket, key or actor", a
   }
 });
 
-it("the public events answer 404 in JSON for an unknown id or entity type, a code and a ticket", async () => {
+it("the public events answer 404 in JSON to an unknown id or entity type, and to a code or ticket as id", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher.id]);

@@ -120,7 +120,7 @@ it("concurrent probes of /readyz share one check of the servers, however long th
   await expectFairRound(5, measure, ({ checks, statuses }) => checks < 20 && String(statuses) === "200");
 });
 
-it("a readiness check is not reused once its connection to Postgres is lost, as by a restart", async () => {
+it("a readiness check's result is not reused after its connection to Postgres is lost", async () => {
   const { probes, probeServers } = api.ctx;
   const { rows } = await probes.query("SELECT pg_backend_pid() AS pid");
   await probeServers();

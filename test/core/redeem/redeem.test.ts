@@ -95,7 +95,7 @@ it("redeem stores a note of up to 500 characters unchanged, and stores none for 
   }
 });
 
-it("a redeem of a redeemed reference returns the first result to every key of the organization", async () => {
+it("a repeated redeem of a reference gets the first result with each API key of the organization", async () => {
   const voucher = await issue();
   const first = await redeem(voucher.code, "retried");
   const before = await dumpRows(servers.db);

@@ -992,7 +992,7 @@ describe("referrer contracts", () => {
     await forbidden("a contract goes from", changes, [await contractIn("Offered")]);
   });
 
-  it("an Active referrer contract keeps its end", async () => {
+  it("the end date of an Active referrer contract cannot change", async () => {
     const change = "UPDATE referrer_contracts SET ends_at = 'infinity' WHERE id = $1";
     await rejected(TRIGGER, "a contract goes from", change, [await contractIn("Active")]);
   });

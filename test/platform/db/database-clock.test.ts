@@ -70,7 +70,7 @@ it("a process uses the database's clock if its host's clock is an hour behind at
   expect(read(1_000, 3_600_000)).toEqual({ decides: 3_600_000, steady: 3_600_000, ahead: 0 });
 });
 
-it("a process decides nothing while closed_until is days ahead of the database's clock", () => {
+it("a process makes no decision while closed_until, the latest closed time, is days ahead of the clock", () => {
   const { clock } = openClock();
   const closed = (aheadMs: number) => new Date(START + aheadMs);
   expect(clock.timeOf(new Date(START), closed(3_600_000))).toEqual(closed(3_600_000));

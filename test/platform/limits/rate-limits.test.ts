@@ -241,7 +241,7 @@ describe("the address that a rate limit counts", () => {
     ["an IPv4 address in IPv6 notation and with a port", "203.0.113.7", "::FFFF:cb00:7107", "203.0.113.7:51234"],
     ["all addresses of a /64", "2001:db8:1:2::1", "[2001:db8:1:2:ffff:ffff:ffff:ffff]:1024"],
     ["not an address", "unknown", "203.0.113.7:x"],
-  ])("a rate limit counts one address for %s", async (_what, ...spellings) => {
+  ])("a rate limit counts different spellings as one address: %s", async (_what, ...spellings) => {
     for (const spelling of spellings) {
       await until(async () => {
         await storm(() => unknownPath(api, spellings[0] ?? ""));

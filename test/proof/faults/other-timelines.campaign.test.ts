@@ -60,7 +60,7 @@ it("copies of a server wait while the original writes mark rows, and one replace
   await until(async () => (await successor.asks()) === "ok");
 });
 
-it("a deployment fails over to its synchronous standby while a promoted older backup waits", async () => {
+it("a deployment fails over to its synchronous standby, not to a promoted older backup", async () => {
   const { postgres, open, makeMarks } = await openOriginal({ standby: true });
   const own = [open(postgres.url), open(postgres.url)];
   for (const each of own) await makeMarks(each);
