@@ -51,7 +51,10 @@ async function searchSections(sought: string): Promise<(SearchResult & IndexedSe
   return found.slice(0, RESULTS_MAX) as (SearchResult & IndexedSection)[];
 }
 
-/** The page that searches the documents. The form uses POST, because people enter codes too, and proxies log URLs. */
+/**
+ * The page that searches the documents. The form uses POST, because people also enter voucher codes, which are secret,
+ * and proxies log URLs.
+ */
 export function searchRoute(deps: LimitingAddresses & { config: Site }, all: readonly ServedDocument[]): Route {
   const { config: site } = deps;
   const before = [pageHeaders, limitAddress(deps)];

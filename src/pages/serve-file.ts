@@ -42,7 +42,7 @@ export function serveFile(
     const { etag, contents, preferred } = await made;
     response.set({ "Cache-Control": caching, ETag: etag, "X-Content-Type-Options": "nosniff" });
     response.vary("Accept-Encoding");
-    // RFC 9110, section 12.4.1, allows the plain file for a caller that accepts no encoding.
+    // If a caller refuses every encoding, even `identity`, RFC 9110, section 12.4.1, still allows the plain file.
     const encoding = new Negotiator(request).encoding(preferred, { preferred }) ?? "identity";
     if (encoding !== "identity" && !request.fresh) response.setHeader("Content-Encoding", encoding);
     response.type(contentType).send(contents.get(encoding));

@@ -8,7 +8,10 @@ import { renderReceiptForm } from "./receipt-form.ts";
 const ROOT = new URL("../../", import.meta.url);
 const readSource = (file: string) => readFileSync(new URL(file, ROOT), "utf8");
 
-/** The modules that verify receipts, each after the modules that it imports, and the page's script. */
+/**
+ * The page's scripts, in loading order: first the modules that verify receipts, each after its imports, then the page's
+ * own scripts.
+ */
 const SCRIPTS = [
   ...["bytes", "canonical", "merkle", "note", "checkpoint", "policy", "receipt"].map(
     (name) => `packages/tlog/src/${name}.ts`,

@@ -42,5 +42,5 @@ export function openUptimeClock({ monotonicMs, wallMs, uptimeMs }: Sources = SOU
   };
 }
 
-/** The time since the machine's start, for the whole process. Milliseconds. */
+/** Returns the milliseconds since the machine started. All modules of the process share this clock. */
 export const uptimeMs = openUptimeClock();

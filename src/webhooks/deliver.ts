@@ -131,7 +131,7 @@ class Run {
       const readAt = performance.now();
       const due = await this.#read();
       for (const delivery of due) this.#begin(delivery, readAt);
-      // An attempt that was recorded during the read may have made a delivery due that the read did not see.
+      // An attempt recorded during the read can make another delivery due. This read misses it, so another follows.
       more = due.length > 0 || size > 0;
       await this.#waitUntilUnfinished(
         due.length + size < UNFINISHED_MAX ? 0 : UNFINISHED_LOW,

@@ -111,7 +111,8 @@ describe("SQL statements with a parameter from a partner", () => {
     text,
   }) => {
     expect(parameters).toContain("organization_id");
-    // Rows of `unnest` have a column per parameter, so w.organization_id belongs to the identifier in the same row.
+    // `unnest` puts the n-th value of each array parameter into row n of `w`. So w.organization_id is the organization
+    // given for the identifier in that row, such as w.ticket.
     // src/platform/db/pool.ts explains ANY (ARRAY[...]).
     const plain = text.replaceAll(/ANY \(ARRAY\[([\w.]+)\]\)/g, "$1");
     const organizationColumn = text.includes("unnest(")

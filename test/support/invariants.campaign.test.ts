@@ -33,7 +33,10 @@ it("the rows of new vouchers break no rule of assertInvariants", async () => {
 const PLAIN = "(SELECT id FROM vouchers WHERE NOT pickable)";
 const OFFERED = "(SELECT id FROM vouchers WHERE pickable)";
 
-/** SQL that inserts a reservation from one minute ago to now, which ended this many seconds after its start. */
+/**
+ * SQL that inserts a reservation that started one minute ago and expires now. It ended `endedAfter` seconds after its
+ * start, or has no end if that is null.
+ */
 const reservation = (ticket: string, state: string, endedAfter: number | null, voucher = PLAIN) => `
   INSERT INTO reservations (ticket, voucher_id, organization_id, key_id, token_secret_id, state, started_at, expires_at,
                             ended_at)

@@ -51,7 +51,8 @@ export function exportWhileLocked<T>(
   happen: () => Promise<unknown>,
 ): Promise<T> {
   return besideTransaction(db, async (holder) => {
-    // Waits for an earlier call that, on a busy machine, has not noticed yet that its wait has ended.
+    // On a busy machine, an earlier call can still count as waiting after its lock is free. The test first lets that
+    // call continue.
     await until(async () => (await countWaiting(db)) === 0);
     // The call's look-up of the batch also reads vouchers, so the test first stops the call at its audit entry.
     await lockEntity(holder, { type: "Batch", id: batchId });

@@ -9,7 +9,7 @@ import type { ReadTile } from "./tree.ts";
 
 /** Maximum wait for a file of a log. Milliseconds. */
 const WAIT_MAX_MS = 10_000;
-/** Maximum length of a response: a page of a public history. Every file of a log is shorter. Bytes. */
+/** Maximum length of a response. Bytes. The longest response is a page of a public history. */
 const FILE_MAX = 100_000;
 /** Maximum number of requests for one file while the server responds with 429. */
 const ATTEMPTS_MAX = 10;

@@ -146,7 +146,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     });
   }
 
-  /** Whether an item may wait in a group although the slow path is full: only if the group makes progress. */
+  /** Whether the group makes progress. Only then may a locked item wait in it while its owner has no free place. */
   #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
     if (group === undefined || timeToStallMs(group) <= 0) return false;

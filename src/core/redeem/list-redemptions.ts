@@ -20,7 +20,7 @@ import { type ListedRedemption, type ListPosition, type SelectPage, selectRedemp
 /** A place in an organization's list of redemptions, with the list's time range. Milliseconds since 1970. */
 interface RedemptionsCursor {
   redeemedAtMs: number;
-  /** The voucher of the last listed redemption at that time. Empty if none was listed. */
+  /** The last listed redemption's voucher. It orders redemptions of the same time. Empty if none was listed. */
   voucherId: string;
   fromMs: number | null;
   toMs: number | null;

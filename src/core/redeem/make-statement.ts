@@ -51,7 +51,7 @@ export function serveKept({ content, note, noteDue }: KeptStatement): Statement 
 }
 
 /**
- * The redemptions of a month as CSV, up to a time before which they are complete.
+ * The redemptions of a month as CSV, up to `completeUntil`. No redemption before that time can still be added.
  * @throws AppError `invalid_request` if the text is not a month.
  */
 export function statementFile(

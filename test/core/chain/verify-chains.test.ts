@@ -44,7 +44,7 @@ it("verifyAllChains stops when its caller stops reading", async () => {
     throw new Error("enough");
   });
   await expect(interrupted).rejects.toThrow("enough");
-  // The verifier reads the second range together with the first, and never the third.
+  // The verifier stops at the first error. By then it may have begun to read the second range, but not the third.
   expect(ranges).toBeLessThanOrEqual(2);
 });
 

@@ -88,8 +88,8 @@ it("a process that was frozen during its first reading of the database's clock s
 });
 
 /**
- * Makes a process's clock, and a function that lets time pass and then reads a database whose clock is ahead by the
- * given time. The function returns differences from the right time.
+ * Makes a process's clock. Its `read` lets time pass, and then reads a database whose clock is ahead by `aheadMs`. It
+ * returns by how much the times of the process's clock differ from the right time.
  */
 function openClock(firstAheadMs = 0, first: Partial<ServerTime> = {}, decides = true) {
   let passedMs = 0;
