@@ -303,7 +303,7 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for its user's erasure gets t
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("an erasure that waits for a $kind erases its texts, whatever the voucher's id", async ({
+it.each(ACQUISITIONS)("an erasure that waits for a $kind erases its texts, even with a smaller id", async ({
   take,
   table,
 }) => {

@@ -25,7 +25,7 @@ export class ReferenceReused extends Error {
   }
 }
 
-/** Refusals that stay true whatever pending attempts do, because the status of the voucher is final. */
+/** Refusals that no pending attempt can change, because the status of the voucher is final. */
 const FINAL_REFUSALS: readonly unknown[] = ["voucher_used", "voucher_voided", "voucher_expired"];
 /**
  * Before the service sends one of these refusals of a redeem, it ends every attempt of the reference, including those

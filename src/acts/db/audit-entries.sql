@@ -111,7 +111,7 @@ SELECT o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
 SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origin = $1::text;
 
 -- name: state_of_deployment(id)
--- The only row of `deployment`, whatever its id, because voucherctl can change it between an audit entry's two reads.
+-- The only row of `deployment`. Does not compare its id, because voucherctl can change it between an entry's two reads.
 SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::text AS "databaseOid"
   FROM deployment AS d WHERE d.singleton AND $1::text IS NOT NULL;
 

@@ -97,7 +97,7 @@ export class DatabaseClock {
     this.#first.resolve();
   }
 
-  /** The first time to use. If it is over a day behind the host's clock, {@link timeOf} refuses every decision. */
+  /** The first time to use. If it is over a day before the host's time, {@link timeOf} refuses every decision. */
   #firstTime(nowMs: number, closedMs: number): number {
     const hostMs = this.#hostMs();
     if (hostMs - nowMs > DISPUTED_MS) return nowMs;

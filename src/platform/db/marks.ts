@@ -45,7 +45,7 @@ export function positionsOf(memory: Memory | null) {
 /** Tells operators where to find a server that this process remembers. */
 const placeOf = ({ host, timeline }: Memory) => `${host} on timeline ${Number.parseInt(timeline, 16)}`;
 
-/** The refusal of a server that must wait until the server in use makes no more marks. */
+/** The refusal of a server while processes still make marks on another server. */
 export function waitsFor(memory: Memory | null): UnusableDatabase {
   const who = memory === null ? "may make marks" : `makes marks: ${placeOf(memory)}`;
   const until = "Others are refused until it has made none for some seconds.";

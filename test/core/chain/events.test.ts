@@ -206,7 +206,7 @@ it("a request for a voucher's events changes no row, not even a Pending event's"
   await sealVoucher({ pool: servers.db }, voucher.id);
 });
 
-it("the public events equal the partner's events without payloads and actors, whatever key is sent", async () => {
+it("the public events equal the partner's events without payloads and actors, with any key or none", async () => {
   const voucher = await issue();
   await appendPending(voucher.id, 3);
   for (const query of ["", "?after=1&limit=2"]) {

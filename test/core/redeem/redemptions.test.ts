@@ -92,7 +92,7 @@ it("the list of redemptions ends with a cursor that later returns only new redem
   }
 });
 
-it("the list of redemptions computes completeUntil at most once a second, whatever the number of pages", async () => {
+it("the list of redemptions computes completeUntil at most once a second, even for many pages", async () => {
   const times = new Set<string>();
   const startedAt = performance.now();
   for (let page = 0; page < 30; page++) times.add((await till.redemptions({ limit: "1" })).body.completeUntil);

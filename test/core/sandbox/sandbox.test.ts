@@ -306,7 +306,7 @@ it("POST /sandbox/advance accepts only a whole number of seconds up to 400 days"
   expect((await sandbox.till.lookUp(code)).body).toEqual(before);
 });
 
-it("POST /sandbox/advance refuses a live organization's key with 403 sandbox_only, whatever the body", async () => {
+it("POST /sandbox/advance refuses a live organization's key with 403 sandbox_only, with any body", async () => {
   const { code } = await issueVoucher(servers.db, live);
   await liveTill.reserve(code);
   const before = (await liveTill.lookUp(code)).body;

@@ -64,7 +64,7 @@ describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) =
     expect(text.match(/\$\d+(?!\d|::)/g) ?? []).toEqual([]);
   });
 
-  // Skips state_of_ statements, because audit entries store all columns of their rows, whatever these are.
+  // Skips state_of_ statements, because audit entries store every column of their rows.
   it.skipIf(name.startsWith("state_of_"))("an SQL statement returns the columns that its module declares", async () => {
     const fields = await describeResult(text);
     const { rows } = await client.query<{ types: string[] }>(

@@ -182,7 +182,7 @@ export function checkAcquisitions(history: History, records: Records): Violation
     if (!mayHaveAcquired)
       report("an acquisition has a call", `${acquisition}: no call acquired ${voucherId} at ${at}`, ofAcquisition);
   }
-  // An offer gets no more vouchers, so "sold out" is true if no voucher is left when the answer arrives.
+  // No vouchers are added to an offer later, so "sold out" is true if no voucher is left when the answer arrives.
   for (const call of calls.filter(({ code }) => code === "sold_out")) {
     const { batchId, supply } = call.ask.offer;
     const acquired = byBatch.get(batchId) ?? [];

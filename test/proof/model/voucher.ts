@@ -74,7 +74,7 @@ function decideReserve(voucher: Voucher, call: VoucherCall & { operation: "reser
   return hold.keyId === keyId ? repeat(voucher) : refuse("voucher_reserved");
 }
 
-/** Decides a redeem. A confirmed reference gets its answer whatever the voucher's status is. */
+/** Decides a redeem. The reference that has redeemed the voucher gets its answer in every status. */
 function decideRedeem(voucher: Voucher, call: VoucherCall & { operation: "redeem" }): Outcome {
   const { hold } = voucher;
   const { keyId, externalRef, by, token } = call;
